@@ -1,0 +1,1 @@
+"""The only room that sees all rooms: settings, launcher, command line."""

@@ -1,0 +1,1 @@
+"""What the broker means: queues, topics, leases, cursors, timers. No bytes of any protocol, no sockets."""

@@ -1,0 +1,41 @@
+"""What the checkpoint keeps, as tables: each part of the state that must be found again is a section.
+
+A section hands over the rows that changed since it was last asked, and takes its rows back at start. It knows
+nothing of SQLite; the checkpoint knows nothing of what the rows mean.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Value = int | str | bytes | None
+Row = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns as (name, SQL type), the key columns first; `keys` tells how many they are."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    keys: int = 1
+
+
+@dataclass(slots=True)
+class Changes:
+    """Removals apply before rows. A removal names a key, or a prefix of one: then all rows that begin with it."""
+
+    rows: list[Row] = field(default_factory=list)
+    removals: list[Row] = field(default_factory=list)
+
+
+class Section(Protocol):
+    table: Table
+
+    def take_changes(self) -> Changes:
+        """What changed since the last call. Called on the owner's thread; the answer is kept until it is saved."""
+        ...
+
+    def load(self, rows: Iterable[Row]) -> None:
+        """All rows as saved, in key order, before anything else is asked of the section."""
+        ...

@@ -1,0 +1,1 @@
+"""The event loop lives here and nowhere else: listeners, the driver, threads."""

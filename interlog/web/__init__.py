@@ -1,0 +1,1 @@
+"""The HTTP side: health, status, metrics; later the management API and the page."""
