@@ -14,19 +14,27 @@ Row = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns as (name, SQL type), the key columns first; `keys` tells how many they are."""
+    """Columns as (name, SQL type), the key columns first; `keys` tells how many they are.
+
+    A lazy table is not loaded at start: its section reads it in pieces, by key.
+    """
 
     name: str
     columns: tuple[tuple[str, str], ...]
     keys: int = 1
+    lazy: bool = False
 
 
 @dataclass(slots=True)
 class Changes:
-    """Removals apply before rows. A removal names a key, or a prefix of one: then all rows that begin with it."""
+    """Removals apply before rows. A removal names a key, or a prefix of one: then all rows that begin with it.
+
+    `below` removes all rows whose key is not greater than it.
+    """
 
     rows: list[Row] = field(default_factory=list)
     removals: list[Row] = field(default_factory=list)
+    below: Row | None = None
 
 
 class Section(Protocol):
