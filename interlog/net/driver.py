@@ -1,0 +1,265 @@
+"""The driver: read a burst → face → commit → write.
+
+In come sockets; out go the faces' answers. All connections share one tick: what they sent in one turn of the event
+loop is fed to their faces, the core commits once, then everybody's output is written. Nothing here knows a protocol.
+
+Slow readers are held in two steps. When a connection's unsent output passes OUTPUT_PAUSE_BYTES its face is told to
+push nothing that was not asked for; reading goes on, because a client that publishes and consumes on one connection
+may be unable to read before its own write is through. Past OUTPUT_HOLD_BYTES, or when the face itself holds, the
+driver stops reading that connection.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from interlog.base.limits import OUTPUT_HOLD_BYTES, OUTPUT_PAUSE_BYTES, OUTPUT_RESUME_BYTES
+from interlog.base.log import get_log
+from interlog.base.metrics import Metrics
+from interlog.faces.face import Face, Wake
+
+POLL_SECONDS = 0.1
+CHECK_EVERY_POLLS = 10
+
+log = get_log("net")
+
+MakeFace = Callable[[Wake], Face]
+
+
+class Owner(Protocol):
+    """Who decides and remembers: the core, as far as the driver knows it."""
+
+    def commit(self) -> object: ...
+
+    def poll(self) -> None: ...
+
+
+class Driver:
+    """All connections of one broker, and the tick they share."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, owner: Owner, metrics: Metrics) -> None:
+        self._loop = loop
+        self._owner = owner
+        self._metrics = metrics
+        self.connections: set[Connection] = set()
+        self.failed: Callable[[BaseException], None] = lambda error: None
+        self.stopping = False
+        self._marked: list[Connection] = []
+        self._tick_due = False
+        self._polls = 0
+        self._poll_handle: asyncio.TimerHandle | None = None
+        self._on_empty: Callable[[], None] | None = None
+        self._ticks = metrics.counter("interlog_ticks_total", "Turns of the event loop in which the core committed.")
+        self.received = metrics.counter("interlog_received_bytes_total", "Bytes read from all connections.")
+        self.sent = metrics.counter("interlog_sent_bytes_total", "Bytes written to all connections.")
+        metrics.gauge("interlog_connections", "Connections that are open now.", lambda: len(self.connections))
+
+    def start(self) -> None:
+        """Begin to poll the owner and to check the connections."""
+        self._poll_handle = self._loop.call_later(POLL_SECONDS, self._poll)
+
+    def close(self) -> None:
+        if self._poll_handle is not None:
+            self._poll_handle.cancel()
+            self._poll_handle = None
+
+    def schedule(self) -> None:
+        """See that a tick follows in this turn of the loop."""
+        if not self._tick_due:
+            self._tick_due = True
+            self._loop.call_soon(self._tick)
+
+    def mark(self, connection: "Connection") -> None:
+        """The connection has something to say, or something changed for it: look at it in the coming tick."""
+        if not connection.marked:
+            connection.marked = True
+            self._marked.append(connection)
+        self.schedule()
+
+    def _tick(self) -> None:
+        self._tick_due = False
+        self._ticks.value += 1
+        try:
+            self._owner.commit()
+        except Exception as error:
+            self._fail("commit", error)
+            return
+        marked, self._marked = self._marked, []
+        for connection in marked:
+            connection.marked = False
+            connection.flush()
+
+    def _poll(self) -> None:
+        self._poll_handle = self._loop.call_later(POLL_SECONDS, self._poll)
+        try:
+            self._owner.poll()
+        except Exception as error:
+            self._fail("poll", error)
+            return
+        self._polls += 1
+        if self._polls % CHECK_EVERY_POLLS == 0:
+            for connection in list(self.connections):
+                connection.check()
+        self.schedule()
+
+    def _fail(self, where: str, error: Exception) -> None:
+        """The core raised what it never should: nothing it says can be trusted, so the broker stops."""
+        log.failure("the core failed", error, where=where)
+        self.close()
+        self.failed(error)
+
+    # -- stopping
+
+    async def drain(self, seconds: float) -> None:
+        """Say goodbye on every connection, wait for parked replies and unsent output, then cut what is left."""
+        self.stopping = True
+        for connection in list(self.connections):
+            connection.shut_down()
+        try:
+            await asyncio.wait_for(self._empty(), seconds)
+        except TimeoutError:
+            log.warning("connections cut", count=len(self.connections), waited_s=seconds)
+            for connection in list(self.connections):
+                connection.abort()
+            await self._empty()
+
+    async def _empty(self) -> None:
+        """Wait until every connection is gone."""
+        if self.connections:
+            empty = self._loop.create_future()
+            self._on_empty = lambda: None if empty.done() else empty.set_result(None)
+            await empty
+
+    def gone(self, connection: "Connection") -> None:
+        self.connections.discard(connection)
+        if not self.connections and self._on_empty is not None:
+            self._on_empty()
+
+
+class Connection(asyncio.Protocol):
+    """One socket and its face."""
+
+    __slots__ = ("_closing", "_driver", "_eof", "_face", "_on_gone", "_read_paused", "_transport", "marked", "peer")
+
+    def __init__(self, driver: Driver, make_face: MakeFace, on_gone: Callable[[], None]) -> None:
+        self._driver = driver
+        self._on_gone = on_gone
+        self._transport: asyncio.Transport | None = None
+        self._read_paused = False
+        self._closing = False
+        self._eof = False
+        self.marked = False
+        self.peer = ""
+        self._face = make_face(self.wake)
+
+    def wake(self) -> None:
+        self._driver.mark(self)
+
+    # -- called by the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=OUTPUT_PAUSE_BYTES, low=OUTPUT_RESUME_BYTES)
+        peer = transport.get_extra_info("peername")
+        self.peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "local"
+        self._driver.connections.add(self)
+        log.debug("connected", peer=self.peer)
+        if self._driver.stopping:
+            self.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._driver.received.value += len(data)
+        self._feed(data)
+
+    def eof_received(self) -> bool:
+        self._eof = True
+        self._feed(b"")
+        return True  # the face may still owe replies; the connection ends when they have left
+
+    def pause_writing(self) -> None:
+        self._guard(self._face.pause)
+
+    def resume_writing(self) -> None:
+        self._guard(self._face.resume)
+        self._driver.mark(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._closing = True
+        self._transport = None
+        log.debug("disconnected", peer=self.peer, reason=error)
+        try:
+            self._face.connection_lost()
+        except Exception as failure:
+            log.failure("a face failed", failure, peer=self.peer)
+        self._driver.schedule()  # a lost connection gives back what it held: that is a change like any other
+        self._on_gone()
+        self._driver.gone(self)
+
+    # -- called by the driver
+
+    def flush(self) -> None:
+        """Write what the face has to say; close, hold or go on as it wants."""
+        transport = self._transport
+        if transport is None or self._closing or transport.is_closing():
+            return
+        face = self._face
+        try:
+            output = face.take_output()
+            closed = face.closed or (self._eof and not face.parked)
+            holding = face.holding
+        except Exception as error:
+            self._face_failed(error)
+            return
+        if output:
+            self._driver.sent.value += sum(map(len, output))
+            if len(output) == 1:
+                transport.write(output[0])
+            else:
+                transport.writelines(output)
+        if closed:
+            self._closing = True
+            transport.close()
+            return
+        hold = holding or transport.get_write_buffer_size() > OUTPUT_HOLD_BYTES
+        if hold != self._read_paused and not self._eof and not transport.is_closing():
+            self._read_paused = hold
+            if hold:
+                transport.pause_reading()
+            else:
+                transport.resume_reading()
+
+    def check(self) -> None:
+        self._guard(self._face.check)
+
+    def shut_down(self) -> None:
+        if self._guard(self._face.shut_down):
+            self._driver.mark(self)
+
+    def abort(self) -> None:
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _feed(self, data: bytes) -> None:
+        if self._closing:
+            return
+        self._driver.mark(self)
+        try:
+            self._face.receive(data)
+        except Exception as error:
+            self._face_failed(error)
+
+    def _guard(self, call: Callable[[], None]) -> bool:
+        """Call into the face; a face that fails costs its own connection and no other."""
+        if self._closing:
+            return False
+        try:
+            call()
+        except Exception as error:
+            self._face_failed(error)
+            return False
+        return True
+
+    def _face_failed(self, error: Exception) -> None:
+        log.failure("a face failed", error, peer=self.peer)
+        self.abort()
