@@ -1,0 +1,84 @@
+"""The command line's front: finds the command, runs it, turns what went wrong into a sentence and an exit code.
+
+0: all is well. 1: it did not work, and the last line on standard error says why. 2: it was not asked for rightly.
+Each command is a module of its own, imported only when it is meant.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from interlog.base.errors import InterlogError, SettingError
+from interlog.base.version import VERSION
+
+COMMANDS: Final = {
+    "serve": "run the broker in the foreground",
+    "status": "show what a running broker says of itself",
+    "verify": "check a data folder, and repair what can be repaired",
+}
+
+_HELP: Final = """\
+usage: interlog COMMAND [options]
+
+A message broker in one process with one data folder.
+
+commands:
+{commands}
+
+`interlog COMMAND --help` explains a command; `interlog --version` tells the version.
+Start here: interlog serve --data ./data
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in ("--version", "-V"):
+        print(f"interlog {VERSION}")
+        return 0
+    if not words or words[0] in ("--help", "-h", "help"):
+        (sys.stdout if words else sys.stderr).write(_help())
+        return 0 if words else 2
+    command = words[0]
+    if command not in COMMANDS:
+        say(f"{command!r} is not a command. There is: {', '.join(COMMANDS)}. `interlog --help` explains them.")
+        return 2
+    module = importlib.import_module(f"interlog.app.cli.{command}")
+    try:
+        code: int = module.run(words[1:])
+    except SettingError as error:
+        say(str(error))
+        return 2
+    except InterlogError as error:
+        say(str(error))
+        return 1
+    except BrokenPipeError:
+        return 1  # whoever read the output has gone
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def entry() -> NoReturn:
+    sys.exit(main())
+
+
+def say(sentence: str) -> None:
+    print(f"interlog: {sentence}", file=sys.stderr)
+
+
+def parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+    """A command's parser: whole flag names only, so that a new flag never changes what an old line means."""
+    return argparse.ArgumentParser(
+        prog=f"interlog {command}",
+        description=description,
+        epilog=epilog,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    return _HELP.format(commands="\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()))

@@ -1,0 +1,180 @@
+"""The launcher: builds the broker in order, stops it in reverse.
+
+In come settings; out comes a running broker with its real addresses. The order: the core on its data folder
+(recovery happens here), the driver, the listeners, the ready file. Stopping: no new connections, goodbyes and parked
+replies, the last checkpoint, the threads, the folder's lock.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from interlog.app.settings import Settings
+from interlog.base.clock import Clock, SystemClock
+from interlog.base.errors import FolderError
+from interlog.base.limits import DRAIN_SECONDS, MAX_CONNECTIONS, MAX_HTTP_CONNECTIONS
+from interlog.base.log import get_log
+from interlog.base.metrics import Metrics
+from interlog.base.version import VERSION
+from interlog.base.work import Worker
+from interlog.core.broker import Core, CoreSettings
+from interlog.faces.face import Wake
+from interlog.net.driver import Driver, MakeFace
+from interlog.net.listener import Listener
+from interlog.net.worker import ThreadWorker
+from interlog.web.http import HttpFace
+from interlog.web.status import OS_WARNING, About, Status
+
+log = get_log("app")
+
+
+class Launcher:
+    """One broker in this process. `start` it, use `addresses` and `core`, `stop` it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.addresses: dict[str, str] = {}
+        self.failure: BaseException | None = None  # why the broker stopped by itself
+        self.on_failure: Callable[[], None] = lambda: None
+        self._core: Core | None = None
+        self._undo: list[Callable[[], None]] = []  # what has been built, last first when stopping
+        self._driver: Driver | None = None
+        self._listeners: list[Listener] = []
+        self._status: Status | None = None
+
+    @property
+    def core(self) -> Core:
+        assert self._core is not None, "the broker has not been started"
+        return self._core
+
+    async def start(self) -> None:
+        """Everything up and accepting, or nothing left behind and an InterlogError that says why."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self) -> None:
+        settings = self.settings
+        loop = asyncio.get_running_loop()
+        clock = SystemClock()
+        began = clock.monotonic()
+        metrics = Metrics()
+        _remove(settings.ready_file)  # one from an earlier start would lie
+
+        worker = ThreadWorker(loop)
+        self._undo.append(worker.close)
+        data = settings.data.absolute()
+        self._core = core = _open_core(data, settings, clock, worker)
+        self._undo.append(core.close)
+        self._undo.append(worker.drain)  # what is under way ends before the core closes
+        log.info("data", folder=data, durability=settings.durability, opened_ms=_since(clock, began))
+        if settings.durability == "os":
+            log.warning(OS_WARNING)
+
+        driver = Driver(loop, core, metrics)
+        driver.failed = self._failed
+        self._driver = driver
+        self._undo.append(driver.close)
+        about = About(str(data), settings.durability, settings.flush_ms, began, self.addresses)
+        self._status = Status(core.status, about, clock, metrics)
+        routes = self._status.routes()
+
+        def http(wake: Wake) -> HttpFace:
+            return HttpFace(routes, clock, wake)
+
+        faces: dict[str, tuple[MakeFace, int]] = {"http": (http, MAX_HTTP_CONNECTIONS)}
+        for protocol, port in settings.ports():
+            make_face, limit = faces[protocol]
+            listener = Listener(protocol, driver, make_face, metrics, min(limit, MAX_CONNECTIONS))
+            self._listeners.append(listener)
+            await listener.listen(loop, settings.host, port)
+            self.addresses[protocol] = listener.address
+            log.info("listening", protocol=protocol, address=listener.address)
+        driver.start()
+        if settings.ready_file is not None:
+            _write_ready_file(settings.ready_file, self.addresses)
+            self._undo.append(lambda: _remove(settings.ready_file))
+        log.info("ready", version=VERSION, pid=os.getpid(), in_ms=_since(clock, began))
+
+    async def stop(self) -> None:
+        """Stop in reverse. Safe to call at any time, and again."""
+        if self._status is not None:
+            self._status.stopping = True
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        if self._driver is not None:
+            await self._driver.drain(DRAIN_SECONDS)
+            self._driver = None
+        while self._undo:
+            try:
+                self._undo.pop()()
+            except Exception as error:
+                log.failure("stopping went wrong", error)
+                self.failure = self.failure or error
+
+    async def __aenter__(self) -> "Launcher":
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _failed(self, error: BaseException) -> None:
+        self.failure = error
+        self.on_failure()
+
+
+def core_settings(settings: Settings) -> CoreSettings:
+    """What the core needs to know of the settings."""
+    return CoreSettings(
+        durability=settings.durability,
+        flush_ms=settings.flush_ms,
+        journal_file_bytes=settings.journal_file_bytes,
+        journal_roll_ms=settings.journal_roll_ms,
+        checkpoint_ms=settings.checkpoint_ms,
+        memory_bytes=settings.memory_bytes,
+        queue_memory_bytes=settings.queue_memory_bytes,
+        min_free_bytes=settings.min_free_bytes,
+    )
+
+
+def _open_core(data: Path, settings: Settings, clock: Clock, worker: Worker) -> Core:
+    try:
+        return Core.open(data, settings=core_settings(settings), clock=clock, worker=worker)
+    except OSError as error:
+        where = error.filename if error.filename is not None else data
+        raise FolderError(
+            f"The data folder {data} cannot be used: {where}: {error.strerror or error}. "
+            "Make it writable, or give another with --data."
+        ) from error
+
+
+def _write_ready_file(path: Path, addresses: dict[str, str]) -> None:
+    """Whole or not at all: who waits for the file may read it as soon as it is there."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(json.dumps(addresses) + "\n", encoding="utf-8")
+        os.replace(unfinished, path)
+    except OSError as error:
+        _remove(unfinished)
+        raise FolderError(f"The ready file {path} cannot be written: {error.strerror}.") from error
+
+
+def _remove(path: Path | None) -> None:
+    if path is not None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            pass  # writing it will say why
+
+
+def _since(clock: Clock, began: float) -> int:
+    return round((clock.monotonic() - began) * 1000)

@@ -1,0 +1,209 @@
+"""Settings: one table, checked once, frozen afterwards.
+
+Each field of `Settings` is a row of the table: its name, kind, default, what is allowed and what it is for. The same
+name is a key of `interlog.toml` (`http_port`), an environment variable (`INTERLOG_HTTP_PORT`) and a flag
+(`--http-port`); a flag wins over the environment, the environment over the file. Every error names the key, the
+value, where it came from and what is allowed.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from interlog.app.kinds import (
+    Address,
+    Bytes,
+    Choice,
+    Duration,
+    Folder,
+    Kind,
+    OptionalFile,
+    Port,
+    nearest,
+)
+from interlog.base.errors import SettingError
+from interlog.base.log import FORMATS, LEVELS
+
+FILE_NAME = "interlog.toml"
+ENVIRONMENT_PREFIX = "INTERLOG_"
+
+KiB, MiB, GiB, TiB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+
+def _row(default: Any, kind: Kind, help: str) -> Any:
+    return field(default=default, metadata={"kind": kind, "help": help})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the broker was told. Make one with `load` or `from_arguments`, which check every value."""
+
+    data: Path = _row(Path("data"), Folder(), "The data folder. It is made where there is none.")
+    host: str = _row("127.0.0.1", Address(), "The address that all ports are opened on. 0.0.0.0 is every one (IPv4).")
+    amqp_port: int | None = _row(None, Port("AMQP", built=False), "The port of AMQP 0-9-1 clients.")
+    amqps_port: int | None = _row(None, Port("AMQP over TLS", built=False), "The port of AMQP clients over TLS.")
+    kafka_port: int | None = _row(None, Port("Kafka", built=False), "The port of Kafka clients.")
+    kafkas_port: int | None = _row(None, Port("Kafka over TLS", built=False), "The port of Kafka clients over TLS.")
+    rocketmq_port: int | None = _row(None, Port("RocketMQ (gRPC)", built=False), "The port of RocketMQ 5 clients.")
+    rocketmq_remoting_port: int | None = _row(
+        None, Port("RocketMQ remoting", built=False), "The port of RocketMQ 4 clients."
+    )
+    zookeeper_port: int | None = _row(None, Port("ZooKeeper", built=False), "The port of ZooKeeper clients.")
+    http_port: int | None = _row(15672, Port("HTTP"), "The port of /health, /status and /metrics.")
+    durability: str = _row(
+        "sync",
+        Choice("sync", "os"),
+        "What an acknowledgement stands for. sync: the disk has it. os: the operating system has it, and writes it out "
+        "at most flush_ms later; a power cut may lose that much.",
+    )
+    flush_ms: int = _row(1_000, Duration(10, HOUR), "With durability os: how long written bytes wait for the disk.")
+    journal_file_bytes: int = _row(256 * MiB, Bytes(MiB, GiB), "How large a journal file grows before the next begins.")
+    journal_roll_ms: int = _row(
+        HOUR, Duration(1_000, 30 * DAY, zero=True), "How old a journal file grows before the next begins. 0: any age."
+    )
+    checkpoint_ms: int = _row(
+        MINUTE, Duration(100, DAY), "How often the state is saved, so that a start need not replay everything."
+    )
+    memory_bytes: int = _row(
+        512 * MiB, Bytes(64 * MiB, 64 * TiB), "The memory the broker means to stay within, all of it together."
+    )
+    queue_memory_bytes: int = _row(
+        16 * MiB, Bytes(64 * KiB, TiB), "What one queue may hold of messages that need not last, before it spills them."
+    )
+    min_free_bytes: int = _row(
+        50 * MiB, Bytes(0, 64 * TiB), "Publishers are held back while the disk has less room than this."
+    )
+    ready_file: Path | None = _row(
+        None, OptionalFile(), "A file that gets the real addresses as one JSON object once all ports accept."
+    )
+    log_format: str = _row("auto", Choice(*FORMATS), "auto: lines for people on a terminal, JSON anywhere else.")
+    log_level: str = _row("info", Choice(*LEVELS), "The least important lines that are still written.")
+
+    def ports(self) -> Iterator[tuple[str, int]]:
+        """The protocols that are served and their ports, in the order of the table."""
+        for row in table():
+            port = getattr(self, row.name)
+            if isinstance(row.kind, Port) and port is not None:
+                yield row.name.removesuffix("_port"), port
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting, as the command line and the guide show it."""
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+    @property
+    def default_text(self) -> str:
+        return self.kind.text(self.default)
+
+
+def table() -> tuple[Row, ...]:
+    return tuple(_as_row(one) for one in fields(Settings))
+
+
+def _as_row(one: "Field[Any]") -> Row:
+    return Row(one.name, one.metadata["kind"], one.default, one.metadata["help"])
+
+
+def load(
+    flags: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    config: Path | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """Settings from the file (`config`, or interlog.toml in `folder` if it is there), the environment and the flags.
+
+    Flags come by their names in the table (`http_port`).
+    """
+    environment = os.environ if environment is None else environment
+    values = _from_file(config, folder if folder is not None else Path())
+    values.update(_from_environment(environment))
+    values.update({name: (text, f"the flag --{name.replace('_', '-')}") for name, text in (flags or {}).items()})
+    return _check(values)
+
+
+def from_arguments(arguments: Mapping[str, object]) -> Settings:
+    """Settings from a Python call, as `interlog.Broker(**arguments)` makes it. Reads no file and no environment."""
+    return _check({name: (value, "an argument") for name, value in arguments.items()})
+
+
+Values = dict[str, tuple[object, str]]  # name → value, where it came from
+
+
+def _check(values: Values) -> Settings:
+    rows = {row.name: row for row in table()}
+    checked: dict[str, Any] = {}
+    for name, (value, source) in values.items():
+        row = rows.get(name)
+        if row is None:
+            raise SettingError(f"{name} (from {source}) is not a setting.{_did_you_mean(name, rows)}")
+        try:
+            checked[name] = row.kind.parse(value)
+        except ValueError as error:
+            raise SettingError(f"{name} = {_show(value)} (from {source}) {error}") from None
+    return Settings(**checked)
+
+
+def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    near = nearest(name, names)
+    return f" Did you mean {near}?" if near else " `interlog serve --help` lists all that there are."
+
+
+def _show(value: object) -> str:
+    return repr(value) if not isinstance(value, Path) else repr(str(value))
+
+
+def _from_file(config: Path | None, folder: Path) -> Values:
+    path = config if config is not None else folder / FILE_NAME
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if config is None:
+            return {}
+        raise SettingError(f"The settings file {path} does not exist.") from None
+    except OSError as error:
+        raise SettingError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+    import tomllib  # here, because most starts have no file and should not pay for the parser
+
+    try:
+        content = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"The settings file {path} is not TOML: {error}.") from None
+    return {name: (value, str(path)) for name, value in content.items()}
+
+
+def _from_environment(environment: Mapping[str, str]) -> Values:
+    values: Values = {}
+    names = [row.name for row in table()]
+    for variable, text in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or _is_service_link(variable, environment):
+            continue
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if name == "config":  # names the file; read by the command line before this
+            continue
+        if name not in names or variable != variable.upper():
+            near = nearest(name, names)
+            hint = f" Did you mean {ENVIRONMENT_PREFIX}{near.upper()}?" if near else ""
+            raise SettingError(f"{variable} (from the environment) is not a setting.{hint}")
+        values[name] = (text, f"the environment, {variable}")
+    return values
+
+
+def _is_service_link(variable: str, environment: Mapping[str, str]) -> bool:
+    """Kubernetes gives every pod INTERLOG_SERVICE_HOST and its kin where a service is called interlog."""
+    return "KUBERNETES_SERVICE_HOST" in environment and variable.startswith(("INTERLOG_SERVICE_", "INTERLOG_PORT"))
