@@ -47,3 +47,15 @@ class Section(Protocol):
     def load(self, rows: Iterable[Row]) -> None:
         """All rows as saved, in key order, before anything else is asked of the section."""
         ...
+
+
+class LazySection(Section, Protocol):
+    """The section of a lazy table. It keeps what it handed over until it hears that the table has it.
+
+    `load` is never called. A `take_changes` that follows another with no `saved` between (the save failed) hands
+    over everything again that is not known to be saved: rows may come twice, and the later answer alone is enough.
+    """
+
+    def saved(self) -> None:
+        """What the last `take_changes` answered is committed: readers of the table see it from now on."""
+        ...
