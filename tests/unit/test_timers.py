@@ -246,18 +246,18 @@ def test_a_checkpoint_is_wanted_when_too_many_are_unsaved_but_not_for_those_that
     for offset in range(100):
         timers.add(DELIVER, offset, 1, offset)
         timers.due(offset, 10)
-    assert not timers.wants_checkpoint
+    wanted = [timers.wants_checkpoint]
     for offset in range(11):
         timers.add(DELIVER, 1000, 1, offset)
-    assert timers.wants_checkpoint
+    wanted.append(timers.wants_checkpoint)
     timers.rows.take_changes()
     timers.add(DELIVER, 1000, 1, 11)
     timers.rows.saved()
-    assert not timers.wants_checkpoint
+    assert [*wanted, timers.wants_checkpoint] == [False, True, False]
 
 
 def test_many_timers_take_bounded_memory_and_fire_in_order(tmp_path: Path) -> None:
-    count, near_most, unsaved_most = 60_000, 4_000, 2_000
+    count, near_most, unsaved_most = 30_000, 2_000, 1_000
     disk = OnDisk(tmp_path / "meta.db", near_most=near_most, unsaved_most=unsaved_most, read_rows=1_000)
     timers, tick, rng = disk.timers, Tick(), random.Random(5)
     tracemalloc.start()
@@ -287,4 +287,4 @@ def test_many_timers_take_bounded_memory_and_fire_in_order(tmp_path: Path) -> No
         tracemalloc.stop()
     assert len(seen) == count
     assert most <= near_most + 2 * unsaved_most
-    assert peak < 8_000_000  # the set of what was seen is about half of it
+    assert peak < 5_000_000  # the set of what was seen is about half of it
