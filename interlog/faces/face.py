@@ -19,7 +19,10 @@ Wake = Callable[[], None]
 class Face(Protocol):
     @property
     def closed(self) -> bool:
-        """Nothing more will be taken in or said: write what `take_output` still gives and hang up."""
+        """Nothing more will be taken in or said: write what `take_output` still gives and hang up.
+
+        Input may still come before the driver looks; a closed face ignores it.
+        """
         ...
 
     @property

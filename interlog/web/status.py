@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlog.base.clock import Clock
-from interlog.base.metrics import CONTENT_TYPE, Metrics, Sample
+from interlog.base.metrics import CONTENT_TYPE, Metrics
 from interlog.base.version import VERSION
 from interlog.web.http import Request, Response, Routes, json_response
 
@@ -49,11 +49,6 @@ class Status:
         metrics.gauge("interlog_uptime_seconds", "Seconds since the start.", self._uptime)
         metrics.gauge("interlog_resident_memory_bytes", "Memory of the process.", resident_bytes)
         metrics.gauge("interlog_healthy", "1 while the journal accepts writes.", lambda: int(self._health()[0]))
-        metrics.samples(
-            "interlog_core",
-            "What the core says of itself; the label says which number.",
-            lambda: _numbers(self._core_status()),
-        )
 
     def routes(self) -> Routes:
         return {
@@ -84,7 +79,10 @@ class Status:
         return json_response(content | {"core": dict(self._core_status())})
 
     def metrics(self, request: Request) -> Response:
-        return Response(200, self._metrics.render().encode(), CONTENT_TYPE)
+        lines = [self._metrics.render()]
+        for name, value in _numbers(self._core_status(), "interlog"):
+            lines.append(f"# TYPE {name} gauge\n{name} {value}\n")
+        return Response(200, "".join(lines).encode(), CONTENT_TYPE)
 
     def _health(self) -> tuple[bool, str]:
         if self.stopping:
@@ -105,14 +103,19 @@ def _journal(status: Mapping[str, Any]) -> Mapping[str, Any]:
     return journal if isinstance(journal, Mapping) else {}
 
 
-def _numbers(status: Mapping[str, Any], path: str = "") -> Iterable[Sample]:
-    """Every number of a nested dictionary, named by its path: {"journal": {"tail": 7}} is journal.tail."""
+def _numbers(status: Mapping[str, Any], path: str) -> Iterable[tuple[str, int | float]]:
+    """Every number of a nested dictionary, named by its path: {"journal": {"tail": 7}} is interlog_journal_tail.
+
+    Only what has a plain name has a path: a topic's or a queue's name belongs into a label.
+    """
     for key, value in status.items():
-        name = f"{path}.{key}" if path else key
+        if not key.isidentifier():
+            continue
+        name = f"{path}_{key}"
         if isinstance(value, Mapping):
             yield from _numbers(value, name)
         elif isinstance(value, int | float):
-            yield (("name", name),), int(value) if isinstance(value, bool) else value
+            yield name, int(value) if isinstance(value, bool) else value
 
 
 def resident_bytes() -> int:

@@ -20,12 +20,13 @@ def run(arguments: Sequence[str]) -> int:
     made.add_argument("--repair", action="store_true", help="repair what can be repaired without losing anything sound")
     given = made.parse_args(arguments)
 
-    from interlog.journal.files import DiskFiles
-    from interlog.journal.verify import verify
-
     folder = Path(given.data).expanduser().absolute()
     if not folder.is_dir():
         raise FolderError(f"There is no data folder {folder}. Give the right one with --data.")
+
+    from interlog.journal.files import DiskFiles
+    from interlog.journal.verify import verify
+
     report = verify(DiskFiles(), folder, given.repair)
     for line in report.lines:
         print(line)
