@@ -1,0 +1,199 @@
+"""The broker as a whole: a child process, and embedded in this one."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlog
+from interlog.base.errors import FolderError, SettingError
+from tests.served import Serve
+
+
+def get(address: str, path: str) -> tuple[int, Any]:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def lines(errors: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serving_from_start_to_a_clean_end(serve: Serve, tmp_path: Path, number: signal.Signals) -> None:
+    served = serve()
+    address = served.addresses()["http"]
+    assert get(address, "/health") == (200, {"status": "ok"})
+    code, status = get(address, "/status")
+    assert code == 200
+    assert (status["data"], status["durability"], status["addresses"]) == (
+        str(tmp_path / "data"),
+        "sync",
+        {"http": address},
+    )
+    os.kill(served.process.pid, number)
+    code, errors = served.end()
+    assert code == 0, errors
+    assert not served.ready_file.exists()
+    said = lines(errors)
+    assert [line["message"] for line in said if line["room"] == "app"] == [
+        "data",
+        "listening",
+        "ready",
+        "stopping",
+        "stopped",
+    ]
+    assert {"durability": "sync", "folder": str(tmp_path / "data")}.items() <= said[0].items()
+    assert next(line for line in said if line["message"] == "listening")["address"] == address
+
+
+def test_what_is_served_is_what_the_ready_file_says(serve: Serve) -> None:
+    served = serve("--http-port", "off")
+    assert served.addresses() == {}
+
+
+def test_weaker_durability_is_said_at_start(serve: Serve) -> None:
+    served = serve("--durability", "os")
+    assert "power cut" in get(served.addresses()["http"], "/status")[1]["warning"]
+    served.process.terminate()
+    code, errors = served.end()
+    assert code == 0
+    assert any(line["level"] == "warning" and "power cut" in line["message"] for line in lines(errors))
+
+
+def test_a_second_start_on_a_folder_refuses(serve: Serve) -> None:
+    first = serve()
+    first.addresses()
+    code, errors = serve().end()
+    assert code == 1
+    assert f"is in use by process {first.process.pid}" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+def test_a_folder_can_be_used_again_after_a_clean_end_and_after_a_kill(serve: Serve) -> None:
+    for end in (subprocess.Popen.terminate, subprocess.Popen.kill, subprocess.Popen.terminate):
+        served = serve()
+        assert get(served.addresses()["http"], "/health")[0] == 200
+        end(served.process)
+        served.end()
+
+
+def test_a_port_in_use_is_told(serve: Serve) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, errors = serve("--http-port", str(taken.getsockname()[1])).end()
+    assert code == 1
+    assert "it is in use" in errors.splitlines()[-1]
+
+
+def test_a_folder_that_cannot_be_made_is_told(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, errors = serve(data=tmp_path / "file" / "data").end()
+    assert code == 1
+    assert str(tmp_path / "file") in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+def test_a_ready_file_that_cannot_be_written_is_told(serve: Serve, tmp_path: Path) -> None:
+    code, errors = serve("--ready-file", str(tmp_path / "none" / "ready.json")).end()
+    assert code == 1
+    assert "cannot be written" in errors.splitlines()[-1]
+
+
+def test_a_stale_ready_file_does_not_outlive_a_failed_start(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "ready-1.json").write_text("{}")
+    first = serve()
+    first.addresses()
+    assert serve().end()[0] == 1
+    assert not (tmp_path / "ready-1.json").exists()
+
+
+def test_a_second_signal_stops_at_once(serve: Serve) -> None:
+    served = serve()
+    host, _, port = served.addresses()["http"].rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(b"GET /hea")  # a request under way holds the first stop back
+        # Any answer on a second connection shows that the first one's bytes have been taken in.
+        assert get(f"{host}:{port}", "/health")[0] == 200
+        os.kill(served.process.pid, signal.SIGTERM)
+        assert served.process.stderr is not None
+        while "stopping" not in served.process.stderr.readline():
+            pass
+        os.kill(served.process.pid, signal.SIGTERM)
+        code, errors = served.end()
+    assert code == 1
+    assert "stopped at once" in errors
+
+
+# -- embedded
+
+
+def test_embedded_without_a_folder_leaves_nothing_behind() -> None:
+    async def scene() -> None:
+        async with interlog.Broker() as broker:
+            folder = Path(broker.settings.data)
+            assert folder.is_dir()
+            address = broker.addresses["http"]
+            assert (await asyncio.to_thread(get, address, "/health"))[0] == 200
+            assert broker.core.status()
+        assert not folder.exists()
+        with pytest.raises(OSError, match="refused"):
+            await asyncio.to_thread(socket.create_connection, ("127.0.0.1", int(address.rpartition(":")[2])))
+
+    asyncio.run(scene())
+
+
+def test_embedded_with_a_folder_keeps_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        for _ in range(2):
+            async with interlog.Broker(tmp_path / "data") as broker:
+                assert broker.settings.durability == "sync"
+        assert (tmp_path / "data").is_dir()
+
+    asyncio.run(scene())
+
+
+def test_several_in_one_process(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with interlog.Broker() as one, interlog.Broker() as two:
+            assert one.addresses["http"] != two.addresses["http"]
+            with pytest.raises(FolderError, match="in use"):
+                await interlog.Broker(one.settings.data).start()
+            assert (await asyncio.to_thread(get, one.addresses["http"], "/health"))[0] == 200
+
+    asyncio.run(scene())
+
+
+def test_embedded_takes_settings_by_name_and_refuses_wrong_ones() -> None:
+    async def scene() -> None:
+        async with interlog.Broker(http_port="off", durability="sync") as broker:
+            assert broker.addresses == {}
+
+    asyncio.run(scene())
+    with pytest.raises(SettingError, match="Did you mean http_port"):
+        interlog.Broker(htpp_port=1)
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = interlog.Broker().core
+
+
+def test_a_failed_start_can_be_tried_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            broker = interlog.Broker(tmp_path / "data", http_port=taken.getsockname()[1])
+            with pytest.raises(interlog.InterlogError, match="in use"):
+                await broker.start()
+        async with broker:
+            assert broker.addresses["http"]
+
+    asyncio.run(scene())
