@@ -47,14 +47,12 @@ DELETE_HORIZON: Final = 0x40
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _OUTER: Final = struct.Struct(">qiibI")  # up to and with the CRC
 _INNER: Final = struct.Struct(">hiqqqhii")  # what the CRC covers, up to the records
-_CRC: Final = struct.Struct(">I")
 _OFFSET: Final = struct.Struct(">q")
 _INT: Final = struct.Struct(">i")
 
 _LENGTH_AT: Final = 8
 _EPOCH_AT: Final = 12
 _MAGIC_AT: Final = 16
-_CRC_AT: Final = 17
 _COVERED_AT: Final = 21  # where the bytes under the CRC begin
 _BEFORE_LENGTH: Final = 12  # batch length does not count itself and what stands before it
 _UNDER_LENGTH: Final = _COVERED_AT - _BEFORE_LENGTH  # what it counts beside the bytes under the CRC

@@ -144,7 +144,8 @@ def unpack_records(
     that is not so; LimitError if objects and bytes would take more than limit_bytes.
 
     Slices and positions are not checked one by one: a position only ever grows, so where a record ends just where
-    its length says, and within the batch, all of it was within. IndexError is the end of the data.
+    its length says, and within the batch, all of it was within. IndexError is the end of the data. (No slice begins
+    beyond the end of the data: compiled by mypyc, that would not be an empty slice but a SystemError.)
     """
     left_bytes = limit_bytes - count * RECORD_COST - (end - at)
     if left_bytes < 0:
@@ -227,6 +228,8 @@ def unpack_records(
             elif number != -1:
                 raise FormatError(f"a value of {number} bytes is impossible")
 
+            if at > stop:
+                raise FormatError("a key or a value does not fit in its record")
             block = data[at:stop]
             if block != last_block:
                 last_block = block
