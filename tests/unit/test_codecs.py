@@ -165,19 +165,16 @@ def test_an_unknown_codec_is_a_format_error() -> None:
             compress(codec, b"")
 
 
-def test_against_the_kafka_python_client() -> None:
+@pytest.mark.parametrize("codec", PACKED)
+def test_against_the_kafka_python_client(codec: Codec) -> None:
     kafka = pytest.importorskip("kafka.codec", reason="kafka-python is the oracle")
-    pairs = [
-        (Codec.GZIP, kafka.has_gzip, kafka.gzip_encode, kafka.gzip_decode),
-        (Codec.SNAPPY, kafka.has_snappy, kafka.snappy_encode, kafka.snappy_decode),
-        (Codec.LZ4, kafka.has_lz4, kafka.lz4_encode, kafka.lz4_decode),
-        (Codec.ZSTD, kafka.has_zstd, kafka.zstd_encode, kafka.zstd_decode),
-    ]
-    for codec, has, encode, decode in pairs:
-        if not has():
-            continue
-        for sample in samples()[1:]:
-            assert decompress(codec, encode(sample), len(sample)) == sample
-            # kafka-python reads zstd frames without a content size up to a megabyte only
-            if codec != Codec.ZSTD or len(sample) <= MIB:
-                assert bytes(decode(compress(codec, sample))) == sample
+    name = codec.name.lower()
+    if not getattr(kafka, f"has_{name}")():
+        pytest.skip(f"kafka-python finds no library for {name}")
+    encode = getattr(kafka, f"{name}_encode")
+    decode = getattr(kafka, f"{name}_decode")
+    for sample in samples()[1:]:
+        assert decompress(codec, encode(sample), len(sample)) == sample
+        # kafka-python reads zstd frames without a content size up to a megabyte only
+        if codec != Codec.ZSTD or len(sample) <= MIB:
+            assert bytes(decode(compress(codec, sample))) == sample
