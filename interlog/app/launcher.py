@@ -19,7 +19,6 @@ from interlog.base.limits import DRAIN_SECONDS, MAX_CONNECTIONS, MAX_HTTP_CONNEC
 from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
 from interlog.base.version import VERSION
-from interlog.base.work import Worker
 from interlog.core.broker import Core, CoreSettings
 from interlog.faces.face import Wake
 from interlog.net.driver import Driver, MakeFace
@@ -69,7 +68,7 @@ class Launcher:
         worker = ThreadWorker(loop)
         self._undo.append(worker.close)
         data = settings.data.absolute()
-        self._core = core = _open_core(data, settings, clock, worker)
+        self._core = core = Core.open(data, settings=core_settings(settings), clock=clock, worker=worker)
         self._undo.append(core.close)
         self._undo.append(worker.drain)  # what is under way ends before the core closes
         log.info("data", folder=data, durability=settings.durability, opened_ms=_since(clock, began))
@@ -144,17 +143,6 @@ def core_settings(settings: Settings) -> CoreSettings:
         queue_memory_bytes=settings.queue_memory_bytes,
         min_free_bytes=settings.min_free_bytes,
     )
-
-
-def _open_core(data: Path, settings: Settings, clock: Clock, worker: Worker) -> Core:
-    try:
-        return Core.open(data, settings=core_settings(settings), clock=clock, worker=worker)
-    except OSError as error:
-        where = error.filename if error.filename is not None else data
-        raise FolderError(
-            f"The data folder {data} cannot be used: {where}: {error.strerror or error}. "
-            "Make it writable, or give another with --data."
-        ) from error
 
 
 def _write_ready_file(path: Path, addresses: dict[str, str]) -> None:

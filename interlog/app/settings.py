@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from interlog.app.kinds import (
     Address,
@@ -30,7 +30,7 @@ FILE_NAME = "interlog.toml"
 ENVIRONMENT_PREFIX = "INTERLOG_"
 
 KiB, MiB, GiB, TiB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
-SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
 
 
 def _row(default: Any, kind: Kind, help: str) -> Any:
@@ -53,25 +53,27 @@ class Settings:
     )
     zookeeper_port: int | None = _row(None, Port("ZooKeeper", built=False), "The port of ZooKeeper clients.")
     http_port: int | None = _row(15672, Port("HTTP"), "The port of /health, /status and /metrics.")
-    durability: str = _row(
+    durability: Literal["sync", "os"] = _row(
         "sync",
         Choice("sync", "os"),
         "What an acknowledgement stands for. sync: the disk has it. os: the operating system has it, and writes it out "
         "at most flush_ms later; a power cut may lose that much.",
     )
-    flush_ms: int = _row(1_000, Duration(10, HOUR), "With durability os: how long written bytes wait for the disk.")
+    flush_ms: int = _row(SECOND, Duration(10, HOUR), "With durability os: how long written bytes wait for the disk.")
     journal_file_bytes: int = _row(256 * MiB, Bytes(MiB, GiB), "How large a journal file grows before the next begins.")
     journal_roll_ms: int = _row(
-        HOUR, Duration(1_000, 30 * DAY, zero=True), "How old a journal file grows before the next begins. 0: any age."
+        HOUR, Duration(SECOND, 30 * DAY, zero=True), "How old a journal file grows before the next begins. 0: any age."
     )
     checkpoint_ms: int = _row(
-        MINUTE, Duration(100, DAY), "How often the state is saved, so that a start need not replay everything."
+        30 * SECOND, Duration(100, DAY), "How often the state is saved, so that a start need not replay everything."
     )
     memory_bytes: int = _row(
-        512 * MiB, Bytes(64 * MiB, 64 * TiB), "The memory the broker means to stay within, all of it together."
+        512 * MiB,
+        Bytes(MiB, 64 * TiB),
+        "What the messages of all queues may hold in memory. Past it, publishers are held back.",
     )
     queue_memory_bytes: int = _row(
-        16 * MiB, Bytes(64 * KiB, TiB), "What one queue may hold of messages that need not last, before it spills them."
+        8 * MiB, Bytes(64 * KiB, TiB), "What one queue's messages may hold in memory; what is beyond waits on disk."
     )
     min_free_bytes: int = _row(
         50 * MiB, Bytes(0, 64 * TiB), "Publishers are held back while the disk has less room than this."

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from interlog.base.errors import ReadOnlyError
 from interlog.base.limits import OUTPUT_HOLD_BYTES, OUTPUT_PAUSE_BYTES, OUTPUT_RESUME_BYTES
 from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
@@ -31,7 +32,9 @@ class Owner(Protocol):
 
     def commit(self) -> object: ...
 
-    def poll(self) -> None: ...
+    def poll(self) -> None:
+        """What time asks for; ReadOnlyError once nothing can be written any more."""
+        ...
 
 
 class Driver:
@@ -44,6 +47,7 @@ class Driver:
         self.connections: set[Connection] = set()
         self.failed: Callable[[BaseException], None] = lambda error: None
         self.stopping = False
+        self._failed = False
         self._marked: list[Connection] = []
         self._tick_due = False
         self._polls = 0
@@ -103,9 +107,18 @@ class Driver:
         self.schedule()
 
     def _fail(self, where: str, error: Exception) -> None:
-        """The core raised what it never should: nothing it says can be trusted, so the broker stops."""
-        log.failure("the core failed", error, where=where)
+        """The journal cannot be written any more, or the core raised what it never should: the broker stops.
+
+        Nothing was told to be safe that is not; a new start recovers what the disk has.
+        """
         self.close()
+        if self._failed:
+            return
+        self._failed = True
+        if isinstance(error, ReadOnlyError):
+            log.error("the journal failed", reason=error)
+        else:
+            log.failure("the core failed", error, where=where)
         self.failed(error)
 
     # -- stopping

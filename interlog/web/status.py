@@ -58,9 +58,14 @@ class Status:
         }
 
     def health(self, request: Request) -> Response:
-        """200 while the broker can do its work. A full disk is not a reason to kill it: consuming goes on."""
+        """200 while the broker can do its work. A full disk is no reason to restart it: consuming goes on."""
         healthy, state = self._health()
-        return json_response({"status": state} | self._reason(), 200 if healthy else 503)
+        content = {"status": state}
+        core = self._core_status()
+        reason = core.get("reason") or _journal(core).get("reason")
+        if reason:
+            content["reason"] = str(reason)
+        return json_response(content, 200 if healthy else 503)
 
     def status(self, request: Request) -> Response:
         about = self._about
@@ -89,10 +94,6 @@ class Status:
             return False, "stopping"
         state = _journal(self._core_status()).get("state", "ok")
         return state != "failed", str(state)
-
-    def _reason(self) -> dict[str, Any]:
-        reason = _journal(self._core_status()).get("reason")
-        return {"reason": reason} if reason else {}
 
     def _uptime(self) -> float:
         return self._clock.monotonic() - self._about.started

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
+from interlog.base.errors import ReadOnlyError
 from interlog.base.limits import OUTPUT_HOLD_BYTES
 from interlog.base.metrics import Metrics
 from interlog.journal.journal import Outcome, Ticket
@@ -28,6 +29,7 @@ class Owner:
         self.ticket = Ticket()
         self.committed: list[Ticket] = []
         self.error: Exception | None = None
+        self.poll_error: Exception | None = None
 
     def commit(self) -> Ticket:
         if self.error is not None:
@@ -39,6 +41,8 @@ class Owner:
 
     def poll(self) -> None:
         self.polls += 1
+        if self.poll_error is not None:
+            raise self.poll_error
 
     def resolve(self) -> None:
         committed, self.committed = self.committed, []
@@ -376,12 +380,36 @@ def test_a_core_that_raises_stops_the_broker(play: Play) -> None:
         net.driver.failed = failures.append
         net.owner.error = RuntimeError("broken")
         _, writer = await net.client()
-        writer.write(b"x\n")
+        writer.write(b"x\ny\n")
         await net.until(lambda: failures)
+        writer.write(b"z\n")
+        await net.until(lambda: len(net.faces[0].bursts) == 2)
+        assert failures == [net.owner.error]
         net.owner.error = None
         writer.close()
 
     play(scene)
+
+
+def test_a_journal_that_failed_stops_the_broker_after_the_last_replies(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scene(net: Net) -> None:
+        failures: list[BaseException] = []
+        net.driver.failed = failures.append
+        reader, writer = await net.client()
+        writer.write(b"safe one\n")
+        await net.until(lambda: net.owner.committed)
+        net.owner.poll_error = ReadOnlyError("The sync of a journal file failed.")
+        net.driver.start()
+        await net.until(lambda: failures)
+        for ticket in net.owner.committed:
+            ticket.resolve(Outcome.UNKNOWN)
+        assert await reader.readline() == b"one unknown\n"
+        writer.close()
+
+    play(scene)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == ["the journal failed"]
 
 
 def test_the_owner_is_polled_and_the_faces_are_checked(play: Play) -> None:

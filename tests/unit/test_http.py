@@ -67,6 +67,11 @@ def test_health_follows_the_journal() -> None:
     assert Bench(failed).get("/health") == (503, {"status": "failed", "reason": "A sync failed."})
 
 
+def test_health_tells_why_publishers_are_held_back() -> None:
+    over = {"journal": {"state": "ok", "reason": ""}, "accepts_messages": False, "reason": "Messages hold too much."}
+    assert Bench(over).get("/health") == (200, {"status": "ok", "reason": "Messages hold too much."})
+
+
 def test_health_is_not_ready_while_stopping() -> None:
     bench = Bench()
     bench.status.stopping = True

@@ -57,8 +57,8 @@ def test_a_file_that_is_not_toml_is_named_with_the_line(tmp_path: Path) -> None:
         ({"data": ""}, "data = '' (from an argument) must be a path."),
         ({"host": "a b"}, "host = 'a b' (from an argument) must be an IP address or a host name of this machine."),
         (
-            {"memory_bytes": "1MiB"},
-            "memory_bytes = '1MiB' (from an argument) must be 64MiB to 64TiB, as a number of bytes or with KiB, MiB, "
+            {"memory_bytes": "1KiB"},
+            "memory_bytes = '1KiB' (from an argument) must be 1MiB to 64TiB, as a number of bytes or with KiB, MiB, "
             "GiB or TiB.",
         ),
         (

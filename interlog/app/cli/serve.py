@@ -21,8 +21,8 @@ from interlog.base.log import configure, get_log
 
 log = get_log("app")
 
-# How long a thread may keep the interpreter from the event loop. The default of 5 ms is felt in every reply that
-# meets a checkpoint; half a millisecond is not, and costs a busy thread less than one percent.
+# How long a thread may keep the interpreter from the event loop. Beside a busy thread an echo took 5.2 ms with
+# Python's own 5 ms, and 0.6 ms with this; two busy threads lost nothing by it, but 40 % at 0.2 ms.
 SWITCH_SECONDS: Final = 0.0005
 
 
