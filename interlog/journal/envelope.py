@@ -10,7 +10,8 @@
       sequence  8   one more than the envelope before
       durable   8   the newest sequence known to be synced when this one was written
       time_ms   8   broker time
-      crc       4   CRC32C of all the other bytes of the envelope
+      crc       4   CRC32C of all the other bytes of the envelope, begun from a salt. Each journal file has its own,
+                  so that neither what a recycled file held before nor a payload made to look so passes for one
     entries, one after another
       kind      1   an EntryKind
       target    4   the partition or object the entry is about; 0 where there is none
@@ -91,10 +92,12 @@ class EnvelopeBuilder:
         self.entries += 1
         return position
 
-    def finish(self, *, shard: int, epoch: int, sequence: int, durable: int, time_ms: int) -> list[Buffer]:
+    def finish(
+        self, *, shard: int, epoch: int, sequence: int, durable: int, time_ms: int, salt: int = 0
+    ) -> list[Buffer]:
         header = _HEADER.pack(MAGIC, VERSION, 0, shard, self.length, epoch, sequence, durable, time_ms)
         buffers = self._buffers
-        crc = crc32c.crc32c(header)
+        crc = crc32c.crc32c(header, salt)
         for buffer in buffers:
             crc = crc32c.crc32c(buffer, crc)
         buffers[0] = header + _CRC.pack(crc)
@@ -115,7 +118,7 @@ def read_header(data: Buffer, position: int = 0) -> Header:
     return Header(shard, length, epoch, sequence, durable, time_ms)
 
 
-def check(data: Buffer, position: int = 0) -> Header:
+def check(data: Buffer, position: int = 0, salt: int = 0) -> Header:
     """The header of the whole and sound envelope at position; FormatError where there is none."""
     header = read_header(data, position)
     end = position + header.length
@@ -123,7 +126,7 @@ def check(data: Buffer, position: int = 0) -> Header:
         raise FormatError("the envelope is cut short")
     view = memoryview(data)
     body = position + HEADER_BYTES
-    crc = crc32c.crc32c(view[body:end], crc32c.crc32c(view[position : body - _CRC.size]))
+    crc = crc32c.crc32c(view[body:end], crc32c.crc32c(view[position : body - _CRC.size], salt))
     if crc != _CRC.unpack_from(data, body - _CRC.size)[0]:
         raise FormatError("the envelope's CRC does not match its bytes")
     return header

@@ -4,6 +4,7 @@
 and does not pass through here.
 """
 
+import errno
 import fcntl
 import mmap
 import os
@@ -44,6 +45,14 @@ class File(Protocol):
 
     def map(self) -> memoryview:
         """The file as it is now, read-only, without copying. Empty files give an empty view."""
+        ...
+
+    def written(self, position: int) -> list[tuple[int, int]]:
+        """The ranges from position on that were ever written, as far as can be told; all else reads as zeros."""
+        ...
+
+    def forget(self) -> None:
+        """Let go of what the system keeps of the file in memory, but for bytes still to be written: read the disk."""
         ...
 
     def fileno(self) -> int: ...
@@ -152,6 +161,21 @@ class DiskFile:
         if not self.size():
             return memoryview(b"")
         return memoryview(mmap.mmap(self._fd, 0, prot=mmap.PROT_READ))
+
+    def written(self, position: int) -> list[tuple[int, int]]:
+        ranges: list[tuple[int, int]] = []
+        try:
+            while True:
+                start = os.lseek(self._fd, position, os.SEEK_DATA)
+                position = os.lseek(self._fd, start, os.SEEK_HOLE)
+                ranges.append((start, position))
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # ENXIO: nothing follows. Else: not every file system can tell.
+                ranges.append((position, self.size()))
+        return ranges
+
+    def forget(self) -> None:
+        os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def fileno(self) -> int:
         return self._fd
