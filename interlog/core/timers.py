@@ -343,6 +343,10 @@ class TimerRows:
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
 
+    @property
+    def wants_checkpoint(self) -> bool:
+        return self._timers.wants_checkpoint
+
     def take_changes(self) -> Changes:
         return self._timers._hand_over()
 
