@@ -1,0 +1,447 @@
+"""The one door the faces use: queues, topics, cursors, timers, and the tick that they share.
+
+In come calls of faces, on one thread. `commit`, once a turn of the event loop, makes what they changed one envelope and
+hands back its ticket; `poll`, every 100 ms or so, does what time asks for. What must not be answered before it lasts
+is parked on `ticket`.
+"""
+
+import json
+import logging
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from interlog.base.clock import Clock, SystemClock
+from interlog.base.errors import FolderError, InterlogError, InvalidError, ReadOnlyError
+from interlog.base.version import VERSION
+from interlog.base.work import Worker
+from interlog.core.backlog import Log
+from interlog.core.catalog import Catalog
+from interlog.core.catalog_objects import Change, QueueItem, TopicItem, What, partitions_of
+from interlog.core.cursors import Cursors
+from interlog.core.delays import PARTITION as DELAYS
+from interlog.core.delays import Delays
+from interlog.core.memory import MemoryBudget, record_size
+from interlog.core.policy import CorePolicy
+from interlog.core.queue_log import NoLog, QueueLog
+from interlog.core.queue_state import QueuesSection, QueueState
+from interlog.core.queues import Queue
+from interlog.core.replay import Replay
+from interlog.core.settings import CoreSettings
+from interlog.core.spill import SpillFolder
+from interlog.core.timers import Timer, TimerKind, Timers
+from interlog.core.topics import Topic, Topics
+from interlog.journal.envelope import EntryKind
+from interlog.journal.files import DiskFiles, Files
+from interlog.journal.folder import Folder, open_folder
+from interlog.journal.housekeeping import Housekeeper, HousekeepingSettings
+from interlog.journal.journal import Ticket
+from interlog.journal.local import JournalSettings, JournalState, LocalJournal
+from interlog.journal.manifest import collect_orphans
+from interlog.journal.record import Record
+from interlog.journal.recovery import Recovered, recover
+from interlog.journal.section import Section
+from interlog.journal.sections import PartitionsSection, SegmentsSection, WindowsSection
+from interlog.journal.storage import Storage
+from interlog.journal.store import LocalStore
+from interlog.journal.tail import Tail
+
+__all__ = ["Core", "CoreSettings"]
+
+log = logging.getLogger("interlog.core")
+
+_FIRED_AT_ONCE = 1_000  # timers in one poll: more wait for the next, so that nobody waits long for either
+
+
+class Core:
+    """One data folder in use. Made by `open`, given back by `close`."""
+
+    def __init__(self, folder: Folder, settings: CoreSettings, clock: Clock, worker: Worker, files: Files) -> None:
+        data = folder.path
+        self.settings = settings
+        self.clock = clock
+        self._folder = folder
+        self._worker = worker
+        self.storage = Storage(
+            files,
+            data,
+            clock,
+            LocalStore(files, data / "segments"),
+            Tail(settings.tail_bytes),
+            settings.decode_limit_bytes,
+        )
+        self.storage.create_partition(DELAYS)
+        self.catalog = Catalog(self.storage)
+        self.cursors = Cursors(self.storage)
+        self.timers = Timers(self._read_timers, self._timed)
+        self.memory = MemoryBudget(settings.memory_bytes)
+        self.topics = Topics(self.storage, self.catalog, clock)
+        self._states = QueuesSection()
+        self._queues: dict[int, Queue] = {}
+        self._dirty: list[Queue] = []  # touched in the tick under way
+        self._lent: dict[Queue, None] = {}  # touched since a tick was last written
+        self._spill = SpillFolder(files, data / "spill", self._spill_failed)
+        self._closed = False
+        self._delays: Delays
+        self._housekeeper: Housekeeper
+        self.recovered: Recovered
+
+    # -- opening and closing
+
+    @classmethod
+    def open(
+        cls,
+        data: Path,
+        *,
+        settings: CoreSettings | None = None,
+        clock: Clock | None = None,
+        worker: Worker,
+        files: Files | None = None,
+        rng: random.Random | None = None,
+    ) -> "Core":
+        """The folder locked, its state as it was, a new epoch begun. InterlogError with a sentence if it cannot be."""
+        files = files or DiskFiles()
+        rng = rng or random.Random()
+        folder = open_folder(files, data, rng)
+        try:
+            core = cls(folder, settings or CoreSettings(), clock or SystemClock(), worker, files)
+            core._recover(files, rng)
+            return core
+        except OSError as error:
+            folder.release()
+            raise FolderError(f"The data folder {data} cannot be used: {error}.") from error
+        except BaseException:
+            folder.release()
+            raise
+
+    def _recover(self, files: Files, rng: random.Random) -> None:
+        storage, settings, folder = self.storage, self.settings, self._folder
+        partitions = storage.partitions
+        sections: tuple[Section, ...] = (
+            PartitionsSection(partitions, storage.make_partition),
+            SegmentsSection(partitions),
+            WindowsSection(partitions),
+            self.catalog,
+            self._states,
+            self.cursors,
+            *self.timers.sections,
+        )
+        self.catalog.observe(self._catalog_changed)
+        replay = Replay(storage, self.catalog, self._states, self.cursors, self.timers)
+        self.recovered = recovered = recover(files, folder.path, folder.id, sections, replay.apply)
+        try:
+            self._watch_the_clock(max(replay.last_time_ms, recovered.checkpoint.mark.time_ms))
+            journal_settings = JournalSettings(
+                file_bytes=settings.journal_file_bytes,
+                roll_ms=settings.journal_roll_ms,
+                durability=settings.durability,
+                flush_ms=settings.flush_ms,
+                min_free_bytes=settings.min_free_bytes,
+            )
+            journal = LocalJournal(
+                files,
+                folder.path / "journal",
+                folder.id,
+                self.clock,
+                self._worker,
+                journal_settings,
+                end=recovered.result.end,
+                epoch=recovered.epoch,
+                rng=rng,
+            )
+            storage.attach(journal, recovered.epoch)
+            if not recovered.clean:
+                self._remove_orphans()
+            for item in self.catalog.queues():
+                self._add_queue(item)
+            self._delays = Delays(storage, self._states.state(DELAYS), self.timers)
+            self._housekeeper = Housekeeper(
+                storage,
+                recovered.checkpoint,
+                sections,
+                CorePolicy(storage, self.catalog, self._states),
+                self.clock,
+                self._worker,
+                HousekeepingSettings(
+                    settings.checkpoint_ms, settings.checkpoint_bytes, settings.segment_bytes, settings.housekeeping_ms
+                ),
+            )
+            start = {"epoch": recovered.epoch, "version": VERSION, "clean": recovered.clean}
+            storage.add(EntryKind.START, 0, json.dumps(start).encode())
+            self.commit()
+        except BaseException:
+            recovered.checkpoint.close()
+            raise
+
+    def _watch_the_clock(self, last_ms: int) -> None:
+        behind_ms = last_ms - self.clock.now_ms()
+        if behind_ms > 1000:
+            log.warning(
+                "The clock is %.1f s behind the newest entry of the journal: it was set back. Delays and expiries "
+                "count from the time it shows now.",
+                behind_ms / 1000,
+            )
+
+    def _remove_orphans(self) -> None:
+        """Segments that were made and never named: the kill came before the checkpoint."""
+        store = self.storage.store
+        store.tidy()
+        orphans = collect_orphans(store, self.storage.partitions)
+        for name in orphans.segments:
+            store.delete(name)
+        for partition in orphans.partitions:
+            store.delete_partition(partition)
+
+    def close(self) -> None:
+        """Write what is under way, sync, save the last checkpoint, give the folder back."""
+        if self._closed:
+            return
+        self._closed = True
+        journal = self.storage.journal
+        try:
+            if journal.state is not JournalState.FAILED:
+                self.commit()
+            journal.close()
+            if journal.state is JournalState.OK:
+                self._housekeeper.close()
+            else:
+                self.recovered.checkpoint.close()
+            for queue in self._queues.values():
+                queue.close()
+        finally:
+            self._folder.release()
+
+    # -- the tick
+
+    @property
+    def ticket(self) -> Ticket:
+        """The ticket of the tick under way: park on it what must wait until it lasts."""
+        return self.storage.ticket
+
+    @property
+    def accepts_messages(self) -> bool:
+        """False while publishers must be held back: the disk is full, or too much memory is held."""
+        return self.storage.journal.accepts_messages and not self.memory.over
+
+    @property
+    def refusal(self) -> str:
+        """Why messages are not accepted, as a sentence; empty if they are."""
+        if self.storage.journal.reason:
+            return self.storage.journal.reason
+        if self.memory.over:
+            limit = self.memory.limit_bytes
+            return f"Messages hold more than the {limit} bytes of memory that they may. Consuming makes room."
+        return ""
+
+    def commit(self) -> Ticket:
+        """End the tick: everything since the last commit is one envelope, all or nothing."""
+        storage = self.storage
+        dirty = self._dirty
+        if dirty:
+            for queue in dirty:
+                queue.flush()
+            self._lent.update(dict.fromkeys(dirty))
+            dirty.clear()
+        self._delays.flush()
+        self.topics.flush()
+        self.timers.flush(storage)
+        if storage.has_entries and self._lent:
+            for queue in self._lent:
+                queue.write_lent()
+            self._lent.clear()
+        ticket = storage.commit()
+        self.topics.committed()
+        if self.memory.balance():
+            dirty.clear()
+        return ticket
+
+    def poll(self) -> None:
+        """What time asks for. What it changes goes out with the next commit. ReadOnlyError if the journal failed."""
+        journal = self.storage.journal
+        journal.poll()
+        if journal.state is JournalState.FAILED:
+            raise ReadOnlyError(journal.reason)
+        self.commit()
+        self._housekeeper.poll()
+        now_ms = self.clock.now_ms()
+        self.fire_timers(now_ms)
+        for queue in self._queues.values():
+            if queue.leased:
+                queue.expire_leases(now_ms)
+        self.topics.retain(now_ms)
+
+    # -- namespaces, queues, topics
+
+    def declare_queue(
+        self, namespace: str, name: str, *, durable: bool = True, settings: dict[str, Any] | None = None
+    ) -> Queue:
+        """The queue, made if it is not there; InvalidError if it is there and its durability differs."""
+        item = self.catalog.find(namespace, name)
+        if item is None:
+            item = self.catalog.create_queue(namespace, name, settings, durable=durable)
+        elif not isinstance(item, QueueItem):
+            raise InvalidError(f"{name} in namespace {namespace} is a topic, not a queue")
+        elif item.durable != durable:
+            raise InvalidError(f"queue {name} in namespace {namespace} is {'' if item.durable else 'not '}durable")
+        return self._queues[item.partition]
+
+    def queue(self, namespace: str, name: str) -> Queue:
+        return self._queues[self.catalog.queue(namespace, name).partition]
+
+    def queue_of(self, partition: int) -> Queue | None:
+        return self._queues.get(partition)
+
+    def delete_queue(self, namespace: str, name: str) -> None:
+        self.catalog.queue(namespace, name)
+        self.catalog.remove(namespace, name)
+
+    def create_topic(
+        self, namespace: str, name: str, partitions: int = 1, settings: dict[str, Any] | None = None
+    ) -> Topic:
+        return self.topics.create(namespace, name, partitions, settings)
+
+    def topic(self, namespace: str, name: str) -> Topic:
+        return self.topics.get(namespace, name)
+
+    def delete_topic(self, namespace: str, name: str) -> None:
+        self.topics.delete(namespace, name)
+
+    def create_namespace(self, name: str) -> None:
+        self.catalog.create_namespace(name)
+
+    def delete_namespace(self, name: str) -> None:
+        """The namespace and everything in it."""
+        self.catalog.remove_namespace(name)
+
+    def _catalog_changed(self, change: Change) -> None:
+        """What follows from a change of the catalog, live and in replay."""
+        item = change.item
+        if change.what is What.CREATED and isinstance(item, QueueItem):
+            if self.storage.recovered:
+                self._add_queue(item)
+        elif change.what is What.REMOVED and isinstance(item, QueueItem | TopicItem):
+            for partition in partitions_of(item):
+                self._remove_partition(partition)
+        elif change.what is What.REMOVED and not partitions_of(item):
+            self.cursors.drop_namespace(getattr(item, "name", ""))
+
+    def _add_queue(self, item: QueueItem) -> None:
+        if item.durable:
+            state = self._states.state(item.partition)
+            queue_log: Log = QueueLog(self.storage, item.partition)
+        else:
+            state = QueueState(item.partition)
+            queue_log = NoLog()
+        self._queues[item.partition] = Queue(
+            state,
+            queue_log,
+            self._spill,
+            self.memory,
+            durable=item.durable,
+            share_bytes=self.settings.queue_memory_bytes,
+            dirty=self._dirty,
+        )
+
+    def _remove_partition(self, partition: int) -> None:
+        self._states.remove(partition)
+        self.cursors.drop_partition(partition)
+        queue = self._queues.pop(partition, None)
+        if queue is not None:
+            queue.close()
+            if queue in self._dirty:
+                self._dirty.remove(queue)
+            self._lent.pop(queue, None)
+
+    # -- later
+
+    def deliver_later(self, queue: Queue, record: Record, due_ms: int) -> None:
+        """Keep the record and append it, persistent, to the queue when its time has come."""
+        self._delays.add(record, queue.state.partition, due_ms)
+
+    def append_expiring(self, queue: Queue, record: Record, persistent: bool, expire_ms: int) -> int:
+        """Append a message that is taken out again at expire_ms if it is ready then."""
+        offset = queue.append(record, record_size(record), persistent)
+        partition = queue.state.partition
+        durable = persistent and not self.catalog.is_passing(partition)
+        self.timers.add(TimerKind.EXPIRE, expire_ms, partition, offset, durable=durable)
+        return offset
+
+    def fire_timers(self, now_ms: int) -> list[Timer]:
+        """Do what is due; what was done. The rest, if there is much, comes with the next call."""
+        fired = self.timers.due(now_ms, _FIRED_AT_ONCE)
+        for timer in fired:
+            if timer.kind == TimerKind.DELIVER:
+                self._deliver(timer.offset)
+            else:
+                queue = self._queues.get(timer.partition)
+                if queue is not None:
+                    queue.take(timer.offset)
+        return fired
+
+    def _deliver(self, offset: int) -> None:
+        try:
+            found = self._delays.fire(offset)
+        except InterlogError as error:
+            # Damage on the disk: this one message is told of, the others go on.
+            log.error("A delayed message could not be delivered: %s", error)
+            return
+        if found is not None:
+            partition, record = found
+            queue = self._queues.get(partition)
+            if queue is not None:
+                queue.append(record, record_size(record), True)
+
+    def _read_timers(self, after: tuple[int, int], limit: int) -> list[tuple[Any, ...]]:
+        return self.recovered.checkpoint.read_table(self.timers.rows.table, after, limit)
+
+    def _timed(self, partition: int) -> bool:
+        return partition == DELAYS or partition in self._queues
+
+    def _spill_failed(self, error: Exception) -> None:
+        log.error("Transient messages were lost, for their spill file could not be written or read: %s", error)
+
+    # -- looking
+
+    def queues(self) -> Iterable[tuple[QueueItem, Queue]]:
+        for item in self.catalog.queues():
+            yield item, self._queues[item.partition]
+
+    @property
+    def delayed(self) -> int:
+        """How many messages wait for their time to be delivered."""
+        return self._delays.depth
+
+    def status(self) -> dict[str, Any]:
+        """Numbers for people and for metrics."""
+        storage, journal, catalog = self.storage, self.storage.journal, self.catalog
+        queues = self._queues.values()
+        return {
+            "epoch": storage.epoch,
+            "journal": {
+                "state": journal.state.value,
+                "reason": journal.reason,
+                "sequence": journal.tail(),
+                "durable_sequence": journal.durable(),
+                "checkpoint_sequence": self.recovered.checkpoint.mark.sequence,
+            },
+            "accepts_messages": self.accepts_messages,
+            "reason": self.refusal,
+            "namespaces": len(catalog.namespaces()),
+            "topics": sum(1 for _ in catalog.topics()),
+            "queues": len(queues),
+            "partitions": len(storage.partitions),
+            "messages": {
+                "ready": sum(queue.ready for queue in queues),
+                "leased": sum(queue.leased for queue in queues),
+                "delayed": self.delayed,
+            },
+            "cursors": len(self.cursors),
+            "memory": {
+                "queues_bytes": self.memory.used,
+                "limit_bytes": self.memory.limit_bytes,
+                "tail_bytes": storage.tail.bytes,
+            },
+        }
+
+

@@ -1,0 +1,103 @@
+"""Messages that are to reach a queue later.
+
+In come records with a queue and a time; they are stored at once, in a log of their own (partition 0), and a timer
+is set. When the timer fires, the record comes out and the broker appends it to its queue; in the same tick its place
+in this log is told as done with, so that it is in exactly one of the two at any time, whatever happens.
+"""
+
+from collections.abc import Iterable
+
+from interlog.base.errors import FormatError, NotFoundError
+from interlog.core.leases import Delta
+from interlog.core.queue_log import QueueLog
+from interlog.core.queue_state import QueueState
+from interlog.core.ranges import Cover
+from interlog.core.timers import TimerKind, Timers
+from interlog.journal.record import Record
+from interlog.journal.storage import Storage
+
+PARTITION = 0
+_TARGET = b"interlog.queue"
+_READ_BYTES = 1
+
+
+class Delays:
+    """The log of delayed messages. `flush` once a tick, like a queue."""
+
+    def __init__(self, storage: Storage, state: QueueState, timers: Timers) -> None:
+        self.state = state
+        self._log = QueueLog(storage, PARTITION)
+        self._timers = timers
+        self._next_offset = max(state.end, self._log.log_end)
+        self._pending: list[Record] = []
+        self._done: list[int] = []
+
+    @property
+    def depth(self) -> int:
+        """How many messages wait for their time."""
+        return self.state.depth + len(self._pending) - len(self._done)
+
+    def wanted(self, base: int, last: int) -> Cover:
+        return self.state.ranges.covers(base, last)
+
+    def add(self, record: Record, queue: int, due_ms: int) -> None:
+        """Keep a record for the queue with this partition until due_ms."""
+        header = (_TARGET, queue.to_bytes(4, "big"))
+        held = Record(record.key, record.value, (header, *record.headers), record.timestamp_ms)
+        self._pending.append(held)
+        self._timers.add(TimerKind.DELIVER, due_ms, PARTITION, self._next_offset)
+        self._next_offset += 1
+
+    def fire(self, offset: int) -> tuple[int, Record] | None:
+        """The queue and the record whose time has come; None if it is done with already."""
+        base = self._next_offset - len(self._pending)
+        if offset >= base:
+            self.flush()
+        if offset in self.state.ranges:
+            return None
+        record = self._read(offset)
+        self._done.append(offset)
+        header = record.headers[0] if record.headers else (b"", b"")
+        if header[0] != _TARGET or header[1] is None:
+            raise FormatError(f"the delayed message at offset {offset} does not say which queue it is for")
+        return int.from_bytes(header[1], "big"), Record(
+            record.key, record.value, record.headers[1:], record.timestamp_ms
+        )
+
+    def _read(self, offset: int) -> Record:
+        for at, record in self._log.read(offset, _READ_BYTES):
+            if at == offset:
+                return record
+            if at > offset:
+                break
+        raise NotFoundError(f"the delayed message at offset {offset} is not in the log")
+
+    def flush(self) -> None:
+        """Put what was added, and what has been delivered, into the tick."""
+        if not self._pending and not self._done:
+            return
+        delta = Delta()
+        if self._pending:
+            base = self._next_offset - len(self._pending)
+            self._log.add_batch(self._pending, base, self._next_offset - 1, None)
+            self.state.apply_batch(base, self._next_offset - 1)
+            delta.added_count = len(self._pending)
+        delta.ranges = list(_runs(sorted(self._done)))
+        delta.acked_count = len(self._done)
+        self._log.add_lease(delta.encode())
+        self.state.apply(delta)
+        self._pending = []
+        self._done = []
+
+
+def _runs(offsets: Iterable[int]) -> Iterable[tuple[int, int]]:
+    first = last = -2
+    for offset in offsets:
+        if offset == last + 1:
+            last = offset
+            continue
+        if first >= 0:
+            yield first, last
+        first = last = offset
+    if first >= 0:
+        yield first, last

@@ -1,0 +1,53 @@
+"""What the journal's background work must know of partitions: which offsets are wanted, and what is compacted."""
+
+from collections.abc import Iterable, Iterator
+
+from interlog.core.catalog import Catalog
+from interlog.core.catalog_objects import QueueItem
+from interlog.core.delays import PARTITION as DELAYS
+from interlog.core.queue_state import QueuesSection
+from interlog.core.ranges import Cover
+from interlog.core.topic_settings import compaction_of
+from interlog.journal.compaction import CompactionSettings
+from interlog.journal.partition import Partition
+from interlog.journal.settle import Wanted
+from interlog.journal.storage import Storage
+
+_WANTED = {Cover.ALL: Wanted.NONE, Cover.SOME: Wanted.SOME, Cover.NONE: Wanted.ALL}
+
+
+class CorePolicy:
+    def __init__(self, storage: Storage, catalog: Catalog, states: QueuesSection) -> None:
+        self._storage = storage
+        self._catalog = catalog
+        self._states = states
+
+    def _is_queue(self, partition: int) -> bool:
+        return partition == DELAYS or isinstance(self._catalog.owner(partition), QueueItem)
+
+    def wanted(self, partition: int, first: int, last: int) -> Wanted:
+        """Of a queue, what is not acknowledged; of a topic, what its log start has not passed."""
+        if self._is_queue(partition):
+            return _WANTED[self._states.state(partition).ranges.covers(first, last)]
+        start = self._storage.partition(partition).log_start
+        if last < start:
+            return Wanted.NONE
+        return Wanted.ALL if first >= start else Wanted.SOME
+
+    def alive(self, partition: int, first: int, last: int) -> int:
+        return self._states.state(partition).ranges.missing(first, last)
+
+    def queue_partitions(self) -> Iterable[Partition]:
+        partitions = self._storage.partitions
+        yield partitions[DELAYS]
+        for item in self._catalog.queues():
+            if item.durable:
+                yield partitions[item.partition]
+
+    def compacted(self) -> Iterator[tuple[Partition, CompactionSettings]]:
+        partitions = self._storage.partitions
+        for item in self._catalog.topics():
+            settings = compaction_of(item.settings)
+            if settings is not None:
+                for partition in item.partitions:
+                    yield partitions[partition], settings
