@@ -115,6 +115,17 @@ class TimersMachine(RuleBasedStateMachine):
     def save_fails(self) -> None:
         self.handed = None
 
+    @precondition(lambda self: self.handed is None)
+    @rule(wait_ms=st.integers(0, 60), count=st.integers(1, 12), late=st.booleans())
+    def save_while_timers_are_set(self, wait_ms: int, count: int, late: bool) -> None:
+        self.begin_save()
+        if late:
+            self.save_reaches_the_table()
+        self.add(wait_ms, TimerKind.DELIVER, count)
+        if not late:
+            self.save_reaches_the_table()
+        self.save_ends()
+
     @rule()
     def crash(self) -> None:
         self.tick = []
@@ -148,4 +159,4 @@ class TimersMachine(RuleBasedStateMachine):
 
 
 TestTimers = TimersMachine.TestCase
-TestTimers.settings = settings(max_examples=300, stateful_step_count=40, deadline=None, derandomize=True)
+TestTimers.settings = settings(max_examples=150, stateful_step_count=40, deadline=None, derandomize=True)

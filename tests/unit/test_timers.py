@@ -205,6 +205,37 @@ def test_a_save_under_way_neither_loses_nor_doubles(tmp_path: Path) -> None:
     assert [timer.offset for timer in fired] == [2, 3, 4, 5, 55, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("near_most", [2, 100])
+def test_timers_set_while_a_save_is_under_way_are_in_the_next(tmp_path: Path, near_most: int) -> None:
+    disk = OnDisk(tmp_path / "meta.db", near_most=near_most, read_rows=3)
+    disk.timers.add(DELIVER, 10, 1, 0)
+    assert disk.timers.next_due_ms() == 10
+    changes = [(s.table, s.take_changes()) for s in disk.timers.sections]
+    for offset in range(1, 5):
+        disk.timers.add(DELIVER, 10 + offset, 1, offset)
+    disk.checkpoint.save(changes, Mark())
+    disk.timers.rows.saved()
+    for offset in range(5, 9):
+        disk.timers.add(DELIVER, 10 + offset, 1, offset)
+    disk.save()
+    assert disk.row_count() == 9
+    assert [timer.offset for timer in fire_all(disk.timers, 100)] == list(range(9))
+
+
+def test_near_timers_that_are_forgotten_after_a_save_are_found_again(tmp_path: Path) -> None:
+    disk = OnDisk(tmp_path / "meta.db", near_most=6, read_rows=3)
+    disk.timers.add(DELIVER, 10, 1, 0)
+    assert disk.timers.next_due_ms() == 10
+    changes = [(s.table, s.take_changes()) for s in disk.timers.sections]
+    for offset in range(1, 6):
+        disk.timers.add(DELIVER, 10 + offset, 1, offset)
+    disk.checkpoint.save(changes, Mark())
+    disk.timers.rows.saved()
+    for offset in range(6, 9):  # too many now: those in the table are forgotten, the others must not be
+        disk.timers.add(DELIVER, 10 + offset, 1, offset)
+    assert [timer.offset for timer in fire_all(disk.timers, 100)] == list(range(9))
+
+
 def test_a_failed_save_is_made_up_for_by_the_next(tmp_path: Path) -> None:
     disk = OnDisk(tmp_path / "meta.db")
     disk.timers.add(DELIVER, 10, 1, 1)
