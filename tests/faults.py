@@ -368,9 +368,9 @@ class FaultyFiles:
         self.alive()
         return self._disk.free_bytes(folder) if self.free is None else self.free
 
-    def lock(self, path: Path) -> Lock:
+    def lock(self, path: Path, *, claim: bool = True) -> Lock:
         self.alive()
-        lock = self._disk.lock(path)
+        lock = self._disk.lock(path, claim=claim)
         self._locks.append(lock)
         return lock
 

@@ -443,5 +443,3 @@ class Core:
                 "tail_bytes": storage.tail.bytes,
             },
         }
-
-

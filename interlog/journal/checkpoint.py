@@ -20,7 +20,6 @@ from interlog.journal.section import Changes, Row, Section, Table
 FORMAT = 1
 NAME = "meta.db"
 PREVIOUS = "meta.previous.db"
-_COPY_PIECE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +128,16 @@ class Checkpoint:
             [(key, value, row_crc((key, value))) for key, value in about.items()],
         )
 
+    def found_tables(self) -> list[Table]:
+        """The tables that are there, whoever made them."""
+        names = self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'about'")
+        found = []
+        for (name,) in names.fetchall():
+            columns = self._writer.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,)).fetchall()
+            keys = sum(1 for _, _, key in columns if key)
+            found.append(Table(name, tuple((column, sql) for column, sql, _ in columns[:-1]), keys))
+        return found
+
     def rows(self, table: Table) -> Iterator[Row]:
         """All rows of a table in key order, their CRCs checked."""
         order = ", ".join(name for name, _ in table.columns[: table.keys])
@@ -197,28 +206,33 @@ class Checkpoint:
 
     def copy(self, files: Files, target: Path) -> None:
         """A whole copy of the last saved state, put in target's place in one step."""
-        temporary = target.with_name(target.name + ".new")
         with self._lock:
             busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise OSError(f"{self.path} is being read by another program; its copy was put off")
-            files.remove(temporary)
-            source = files.open(self.path)
-            copy = files.open(temporary, create=True)
-            try:
-                files.copy(source, 0, copy, 0, source.size())
-                copy.sync()
-            finally:
-                copy.close()
-                source.close()
-        files.rename(temporary, target)
-        files.sync_folder(target.parent)
+            copy_whole(files, self.path, target)
 
     def close(self) -> None:
         for connection in (self._reader, self._writer):
             if connection is not None:
                 connection.close()
         self._reader = None
+
+
+def copy_whole(files: Files, path: Path, target: Path) -> None:
+    """Put a copy of a file in target's place, in one step."""
+    temporary = target.with_name(target.name + ".new")
+    files.remove(temporary)
+    source = files.open(path)
+    copy = files.open(temporary, create=True)
+    try:
+        files.copy(source, 0, copy, 0, source.size())
+        copy.sync()
+    finally:
+        copy.close()
+        source.close()
+    files.rename(temporary, target)
+    files.sync_folder(target.parent)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -232,3 +246,38 @@ def _create_sql(table: Table) -> str:
     columns = ", ".join(f"{name} {sql}" for name, sql in table.columns)
     keys = ", ".join(name for name, _ in table.columns[: table.keys])
     return f"CREATE TABLE {table.name} ({columns}, crc INTEGER, PRIMARY KEY ({keys})) WITHOUT ROWID"
+
+
+@dataclass(slots=True)
+class CheckpointReport:
+    """What reading a whole checkpoint came to. `rows` by table, where the table could be read."""
+
+    mark: Mark | None = None
+    rows: dict[str, list[Row]] | None = None
+    damage: DamageError | None = None
+
+
+def read_checkpoint(path: Path, folder_id: str, keep: Sequence[str]) -> CheckpointReport:
+    """Read all of a checkpoint and check all its CRCs; `keep` names the tables whose rows are wanted.
+
+    SQLite may write to what it reads: give it a copy where nothing may be changed.
+    """
+    report = CheckpointReport()
+    try:
+        checkpoint = Checkpoint.open(path, (), folder_id)
+    except DamageError as error:
+        report.damage = error
+        return report
+    try:
+        report.mark = checkpoint.mark
+        report.rows = {}
+        for table in checkpoint.found_tables():
+            rows = report.rows.setdefault(table.name, [])
+            for row in checkpoint.rows(table):
+                if table.name in keep:
+                    rows.append(row)
+    except DamageError as error:
+        report.damage = error
+    finally:
+        checkpoint.close()
+    return report

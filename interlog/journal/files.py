@@ -99,8 +99,11 @@ class Files(Protocol):
 
     def free_bytes(self, folder: Path) -> int: ...
 
-    def lock(self, path: Path) -> "Lock":
-        """Take the folder's lock or raise FolderError with a sentence that says who holds it."""
+    def lock(self, path: Path, *, claim: bool = True) -> "Lock":
+        """Take the folder's lock or raise FolderError with a sentence that says who holds it.
+
+        Without claim, for those who only look: nothing is written, and where there is no lock file there is no lock.
+        """
         ...
 
 
@@ -192,8 +195,12 @@ class DiskFile:
 class FileLock:
     """An exclusive lock on a file, held for the life of the process at most."""
 
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def __init__(self, path: Path, *, claim: bool) -> None:
+        self._fd = -1
+        if not claim and not path.exists():
+            return
+        flags = os.O_RDWR | os.O_CREAT if claim else os.O_RDONLY
+        self._fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -203,6 +210,8 @@ class FileLock:
                 f"The data folder {path.parent} is in use by process {holder}. "
                 "Stop that process, or give this one another folder with --data."
             ) from None
+        if not claim:
+            return
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
@@ -275,5 +284,5 @@ class DiskFiles:
         stat = os.statvfs(folder)
         return stat.f_bavail * stat.f_frsize
 
-    def lock(self, path: Path) -> Lock:
-        return FileLock(path)
+    def lock(self, path: Path, *, claim: bool = True) -> Lock:
+        return FileLock(path, claim=claim)

@@ -101,7 +101,7 @@ class Window:
         delta = offset - self.base
         if self.offsets is None:
             count = len(self.positions)
-            return delta if delta < count else count - 1
+            return max(delta, -1) if delta < count else count - 1
         return bisect_right(self.offsets, delta) - 1
 
     def offset_at(self, index: int) -> int:
@@ -109,6 +109,10 @@ class Window:
         if index >= len(self.positions):
             return self.last + 1
         return self.base + (index if self.offsets is None else self.offsets[index])
+
+    def position_at(self, index: int) -> int:
+        """Where in the journal file a batch begins."""
+        return self.positions[index]
 
     def first_of_time(self, timestamp_ms: int) -> int | None:
         """A batch near before the first whose max timestamp is timestamp_ms or more; None if there is none."""
@@ -118,6 +122,8 @@ class Window:
 
     def blocks(self) -> list[tuple[int, int, int]]:
         """(offset after the block, its bytes, largest timestamp up to its end), 64 batches to a block."""
+        if not self.sizes:
+            return []
         ends = [*self.sizes[1:], self.bytes], [*self.times[1:], self.max_timestamp_ms]
         return [
             (self.offset_at((block + 1) * BLOCK_BATCHES), end - self.sizes[block], latest)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlog.base.errors import DamageError, FormatError
-from interlog.journal.checkpoint import NAME, PREVIOUS, Checkpoint
+from interlog.journal.checkpoint import NAME, PREVIOUS, Checkpoint, copy_whole
 from interlog.journal.files import Files
 from interlog.journal.journal_file import FILE_HEADER_BYTES, file_name, file_numbers, read_file_header
 from interlog.journal.scan import Found, Position, Scan, ScanResult, cut
@@ -83,12 +83,7 @@ def _checkpoint(files: Files, data: Path, folder_id: bytes, sections: Sequence[S
         log.warning("%s The journal reaches back to the beginning, so everything is rebuilt from it.", error)
         _put_aside(files, data)
         return Checkpoint.create(path, tables, folder_id.hex())
-    _put_aside(files, data)
-    copy = Checkpoint.open(data / PREVIOUS, tables, folder_id.hex())
-    try:
-        copy.copy(files, path)
-    finally:
-        copy.close()
+    put_previous_in_place(files, data)
     return _load(path, tables, folder_id, sections)
 
 
@@ -138,6 +133,12 @@ def _lost(files: Files, data: Path, numbers: list[int], newest: DamageError, old
         f"The segments of {len(partitions)} partitions are there, and are plain record batches."
     )
     return DamageError(newest.file, newest.position, what, f"Put {NAME} back from a copy of the data folder.")
+
+
+def put_previous_in_place(files: Files, data: Path) -> None:
+    """A copy of the older checkpoint becomes the checkpoint; the damaged one is kept beside it."""
+    _put_aside(files, data)
+    copy_whole(files, data / PREVIOUS, data / NAME)
 
 
 def _put_aside(files: Files, data: Path) -> None:

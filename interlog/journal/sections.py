@@ -179,26 +179,31 @@ class WindowsSection:
         return changes
 
     def load(self, rows: Iterable[Row]) -> None:
-        found: dict[int, list[Window]] = {}
-        for row in rows:
-            file, id, from_index, base, last, size, newest_ms = cast(tuple[int, ...], row[:7])
-            windows = found.setdefault(id, [])
-            window = windows[-1] if windows else None
-            if window is None or window.file != file or window.base != base:
-                window = Window(file, base, first_index=from_index)
-                windows.append(window)
-            if window.first_index + len(window) != from_index:
-                raise FormatError(f"the windows of partition {id} in journal file {file} have a gap at {from_index}")
-            window.take(*cast(tuple[bytes, bytes, bytes, bytes], row[7:11]))
-            window.last, window.bytes, window.max_timestamp_ms = last, size, newest_ms
-            window.saved = len(window)
-        for id, windows in found.items():
+        for id, windows in windows_of(rows).items():
             partition = _known(self._partitions, id)
             partition.load_windows(windows)
             self._saved[id] = {window.file for window in windows}
         for partition in self._partitions.values():
             partition.windows_changed = False
             partition.drop_before_start()
+
+
+def windows_of(rows: Iterable[Row]) -> dict[int, list[Window]]:
+    """The windows in the rows of their table, by partition."""
+    found: dict[int, list[Window]] = {}
+    for row in rows:
+        file, id, from_index, base, last, size, newest_ms = cast(tuple[int, ...], row[:7])
+        windows = found.setdefault(id, [])
+        window = windows[-1] if windows else None
+        if window is None or window.file != file or window.base != base:
+            window = Window(file, base, first_index=from_index)
+            windows.append(window)
+        if window.first_index + len(window) != from_index:
+            raise FormatError(f"the windows of partition {id} in journal file {file} have a gap at {from_index}")
+        window.take(*cast(tuple[bytes, bytes, bytes, bytes], row[7:11]))
+        window.last, window.bytes, window.max_timestamp_ms = last, size, newest_ms
+        window.saved = len(window)
+    return found
 
 
 def _window_row(id: int, window: Window) -> Row:

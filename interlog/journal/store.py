@@ -68,6 +68,18 @@ class SegmentStore(Protocol):
         ...
 
 
+def write_indexes(files: Files, stem: Path, index: bytes, time_index: bytes) -> None:
+    for suffix, data in ((".index", index), (".timeindex", time_index)):
+        draft = stem.with_name(stem.name + suffix + _DRAFT)
+        files.remove(draft)
+        file = files.open(draft, create=True)
+        try:
+            file.write([data], 0)
+        finally:
+            file.close()
+        files.rename(draft, stem.with_name(stem.name + suffix))
+
+
 class LocalDraft:
     """A draft in the data folder, under a temporary name."""
 
@@ -88,14 +100,7 @@ class LocalDraft:
         if files.exists(self._path(".log")):
             raise ExistsError(f"there is a segment {self._path('.log')} already")
         self.log.sync()
-        for suffix, data in ((".index", index), (".timeindex", time_index)):
-            files.remove(self._path(suffix + _DRAFT))
-            file = files.open(self._path(suffix + _DRAFT), create=True)
-            try:
-                file.write([data], 0)
-            finally:
-                file.close()
-            files.rename(self._path(suffix + _DRAFT), self._path(suffix))
+        write_indexes(files, self._folder / self._stem, index, time_index)
         files.rename(self._path(".log" + _DRAFT), self._path(".log"))
         files.sync_folder(self._folder)
         self.log.close()
@@ -144,6 +149,10 @@ class LocalStore:
     def segments(self, partition: int) -> list[SegmentName]:
         names = [parse_name(partition, name) for name in self._files.list(self._folder / str(partition))]
         return [name for name in names if name is not None]
+
+    def write_indexes(self, name: SegmentName, index: bytes, time_index: bytes) -> None:
+        """Put indexes in the place of those that are there."""
+        write_indexes(self._files, self._path(name, ""), index, time_index)
 
     def delete(self, name: SegmentName) -> None:
         # The .log goes first: an index without a log is nothing.

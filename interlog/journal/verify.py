@@ -1,134 +1,251 @@
-"""Checking a whole journal without changing it: goes on past damage and tells every damaged stretch.
+"""Checking a whole data folder without changing it, and repairing what can be repaired without losing anything whole.
 
-In comes the journal folder and the checkpoint's position, out comes a `Verification`. Files before the checkpoint's may
-be missing (they were released); from it on the run of files must be whole.
+In comes a folder that no broker uses; out comes a report in sentences. Read are the folder's own file, both
+checkpoints, every envelope of the journal, every batch of every segment, and where the checkpoint says that batches
+are. Repairing cuts the torn tail, removes files that nothing names, makes indexes again, and puts the older checkpoint
+in the place of one that cannot be believed; a whole envelope or batch is never removed.
 """
 
+import shutil
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from interlog.base.errors import DamageError, FormatError
+from interlog.journal import batch as batches
+from interlog.journal.checkpoint import NAME, PREVIOUS, CheckpointReport, read_checkpoint
 from interlog.journal.files import Files
-from interlog.journal.journal_file import (
-    FILE_HEADER_BYTES,
-    FileHeader,
-    file_name,
-    file_numbers,
-    file_salt,
-    read_file_header,
-)
-from interlog.journal.scan import ADVICE, Position, Scan, ScanResult
-from interlog.journal.search import sound_envelopes
+from interlog.journal.folder import LOCK, FolderInfo, read_folder
+from interlog.journal.index import OffsetIndex, TimeIndex
+from interlog.journal.journal_file import FILE_HEADER_BYTES, file_name, read_file_header
+from interlog.journal.recovery import put_previous_in_place
+from interlog.journal.scan import Position, Scan, cut
+from interlog.journal.section import Row
+from interlog.journal.sections import PartitionsSection, SegmentsSection, WindowsSection, segment_of, windows_of
+from interlog.journal.segment import Segment, make_indexes, walk_log
+from interlog.journal.store import LocalStore, SegmentName
+from interlog.journal.verify_journal import verify_journal
+
+_KEEP = (SegmentsSection.table.name, WindowsSection.table.name, PartitionsSection.table.name)
 
 
 @dataclass(slots=True)
-class Verification:
-    files: int = 0
-    envelopes: int = 0
-    last_sequence: int = 0
-    torn_bytes: int = 0  # of a torn tail, which the next start cuts off: no damage
-    damages: list[DamageError] = field(default_factory=list)
+class Report:
+    """`sound`: nothing that was acknowledged is damaged, as far as bytes can tell. `lines` are for people."""
+
+    sound: bool = True
+    lines: list[str] = field(default_factory=list)
+
+    def bad(self, line: str) -> None:
+        self.sound = False
+        self.lines.append(f"DAMAGED  {line}")
+
+    def note(self, line: str) -> None:
+        self.lines.append(f"note     {line}")
+
+    def good(self, line: str) -> None:
+        self.lines.append(f"ok       {line}")
 
 
-def verify_journal(
-    files: Files,
-    folder: Path,
-    folder_id: bytes,
-    start: Position | None = None,
-    known_durable: int = 0,
-    *,
-    shard: int = 0,
-) -> Verification:
-    """Walk every file; `start` is the checkpoint's position, as for a Scan."""
-    numbers = file_numbers(files, folder)
-    found = Verification(files=len(numbers))
-    first = start.file if start is not None else 0
-    live = [number for number in numbers if number >= first]
-    headers = {number: _header(files, folder, number) for number in numbers if number < first}
-    runs: list[list[int]] = []
-    for number, header in headers.items():
-        if header is not None and header.number != number and header.folder_id == folder_id:
-            continue  # a file that was released: its name came back after a power cut
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    for run in runs:
-        following = _header(files, folder, run[-1] + 1) if run[-1] + 1 == first and live[:1] == [first] else None
-        last = following.first_sequence - 1 if following is not None else 0
-        _verify_run(files, folder, folder_id, shard, run, None, 0, found, closed=True, last_sequence=last)
-    if live or start is not None:
-        _verify_run(files, folder, folder_id, shard, live, start, known_durable, found, closed=False)
-    return found
-
-
-def _header(files: Files, folder: Path, number: int) -> FileHeader | None:
-    file = files.open(folder / file_name(number))
+def verify(files: Files, folder: Path, repair: bool = False) -> Report:
+    """FolderError if it is no data folder, is in use, or was written by a newer version."""
+    info = read_folder(files, folder)
+    lock = files.lock(folder / LOCK, claim=repair)
     try:
-        return read_file_header(file.read(FILE_HEADER_BYTES, 0))
-    except FormatError:
-        return None
+        report = Report()
+        newest, older = _read_checkpoints(files, info)
+        _report_checkpoints(report, files, info, newest, older)
+        if repair and newest.damage is not None and older is not None and older.damage is None:
+            put_previous_in_place(files, folder)
+            report.note(f"{PREVIOUS} was put in the place of {NAME}; the next start replays the journal from there.")
+            report.sound = True
+        believed = newest if newest.damage is None else older
+        if believed is None or believed.damage is not None:
+            believed = CheckpointReport()
+        _verify_journal(report, files, info, believed, repair)
+        _verify_segments(report, files, info, believed, repair)
+        _verify_windows(report, files, info, believed)
+        report.lines.append("The data folder is sound." if report.sound else "The data folder is damaged.")
+        return report
     finally:
-        file.close()
+        lock.release()
 
 
-def _verify_run(
-    files: Files,
-    folder: Path,
-    folder_id: bytes,
-    shard: int,
-    numbers: list[int],
-    start: Position | None,
-    known_durable: int,
-    found: Verification,
-    *,
-    closed: bool,
-    last_sequence: int = 0,
+# -- checkpoints
+
+
+def _read_checkpoints(files: Files, info: FolderInfo) -> tuple[CheckpointReport, CheckpointReport | None]:
+    """From copies, for SQLite writes beside the files that it opens."""
+    with tempfile.TemporaryDirectory(prefix="interlog-verify-") as name:
+        found = []
+        for checkpoint in (NAME, PREVIOUS):
+            path = info.path / checkpoint
+            if not files.exists(path):
+                missing = DamageError(str(path), 0, "the checkpoint is missing.")
+                found.append(CheckpointReport(damage=missing))
+                continue
+            for suffix in ("", "-wal"):
+                if files.exists(path.with_name(checkpoint + suffix)):
+                    shutil.copyfile(path.with_name(checkpoint + suffix), Path(name) / (checkpoint + suffix))
+            report = read_checkpoint(Path(name) / checkpoint, info.id.hex(), _KEEP)
+            if report.damage is not None:
+                report.damage = DamageError(str(path), 0, report.damage.what)
+            found.append(report)
+    older = found[1] if files.exists(info.path / PREVIOUS) else None
+    return found[0], older
+
+
+def _report_checkpoints(
+    report: Report, files: Files, info: FolderInfo, newest: CheckpointReport, older: CheckpointReport | None
 ) -> None:
-    """One unbroken run of files. A closed one must be whole to the end, and end with last_sequence if that is known."""
-    at = start
-    resume = False
-    while True:
-        from_file = at.file if at is not None else 0
-        rest = [number for number in numbers if number >= from_file]
-        durable = max(known_durable, last_sequence)
-        result = Scan(
-            files, folder, folder_id, at, durable, shard=shard, numbers=rest, use_mark=not closed, resume=resume
-        ).result()
-        found.envelopes += result.envelopes
-        found.last_sequence = max(found.last_sequence, result.end.sequence)
-        damage = result.damage
-        if damage is None and closed and (result.torn_bytes or result.drop):
-            path = str(folder / file_name(result.end.file or rest[0]))
-            what = f"envelope {result.end.sequence + 1} should begin here, but is not whole."
-            damage = DamageError(path, result.end.position, what, ADVICE)
-        if damage is None:
-            found.torn_bytes += result.torn_bytes
-            return
-        at = _resume(files, folder, folder_id, shard, rest, result)
-        if at is None:
-            what = f"{damage.what} Nothing sound follows it."
-        else:
-            where = f"byte {at.position} of {file_name(at.file)}"
-            what = f"{damage.what} The next sound envelope is {at.sequence}, at {where}."
-        found.damages.append(DamageError(damage.file, damage.position, what, damage.advice))
-        if at is None:
-            return
-        resume = True
-
-
-def _resume(
-    files: Files, folder: Path, folder_id: bytes, shard: int, numbers: list[int], result: ScanResult
-) -> Position | None:
-    """The first sound envelope after the end of a walk."""
-    end = result.end
-    for number in numbers:
-        if number < end.file:
+    for name, one in ((NAME, newest), (PREVIOUS, older)):
+        if one is None:
             continue
-        begin = end.position if number == end.file else FILE_HEADER_BYTES
-        file = files.open(folder / file_name(number))
-        salt = file_salt(folder_id, number)
-        for header, at in sound_envelopes(file, begin, salt, shard, end.sequence + 1, result.epoch):
-            return Position(number, at, header.sequence, header.epoch)
+        if one.damage is None and one.mark is not None:
+            report.good(f"{name}: holds for the journal up to envelope {one.mark.sequence}")
+        elif one is newest and older is None and not files.list(info.path / "journal"):
+            report.note(f"{name} is missing: nothing was ever written to this folder.")
+        else:
+            report.bad(str(one.damage))
+    if newest.damage is not None and older is not None and older.damage is None:
+        report.note(f"The next start uses {PREVIOUS} and replays the journal from there: nothing is lost.")
+
+
+# -- the journal
+
+
+def _verify_journal(report: Report, files: Files, info: FolderInfo, believed: CheckpointReport, repair: bool) -> None:
+    journal = info.path / "journal"
+    mark = believed.mark
+    start = Position(mark.file, mark.position, mark.sequence + 1, mark.epoch) if mark and mark.sequence else None
+    known = mark.sequence if mark else 0
+    # Not from the mark but from the beginning of its file: what is before the mark is still read from there.
+    found = verify_journal(files, journal, info.id, _beginning(files, journal, start), known)
+    for damage in found.damages:
+        report.bad(str(damage))
+    if found.damages:
+        return
+    report.good(f"journal: {found.envelopes} envelopes in {found.files} files, up to envelope {found.last_sequence}")
+    if found.torn_bytes:
+        if repair:
+            cut(files, journal, Scan(files, journal, info.id, start, known).result())
+            report.note(f"{found.torn_bytes} bytes of envelopes that were never wholly written were cut off.")
+        else:
+            report.note(
+                f"{found.torn_bytes} bytes at the end are of envelopes that were never wholly written; "
+                "the next start cuts them off. Nothing acknowledged is in them."
+            )
+
+
+def _beginning(files: Files, journal: Path, start: Position | None) -> Position | None:
+    """Where the first envelope of the position's file is; the position itself if its file cannot tell."""
+    if start is None:
+        return None
+    try:
+        file = files.open(journal / file_name(start.file))
+        header = read_file_header(file.read(FILE_HEADER_BYTES, 0))
         file.close()
-    return None
+    except (OSError, FormatError):
+        return start
+    return Position(start.file, FILE_HEADER_BYTES, header.first_sequence)
+
+
+# -- segments
+
+
+def _verify_segments(report: Report, files: Files, info: FolderInfo, believed: CheckpointReport, repair: bool) -> None:
+    store = LocalStore(files, info.path / "segments")
+    rows = (believed.rows or {}).get(SegmentsSection.table.name, [])
+    segments = [segment_of(row) for row in rows]
+    batches_found, damaged_before = 0, report.sound
+    for segment in segments:
+        try:
+            batches_found += _verify_segment(report, store, segment, repair)
+        except FileNotFoundError:
+            report.bad(f"segment {_path(info, segment.name)} is missing.")
+        except DamageError as error:
+            report.bad(str(error))
+        except OSError as error:
+            report.bad(f"segment {_path(info, segment.name)} cannot be read: {error}.")
+    if report.sound or not damaged_before:
+        report.good(f"segments: {batches_found} batches in {len(segments)} segments")
+    if believed.rows is not None:
+        _report_orphans(report, store, {segment.name for segment in segments}, repair)
+
+
+def _verify_segment(report: Report, store: LocalStore, segment: Segment, repair: bool) -> int:
+    file = store.open(segment.name)
+    count, end = 0, segment.base
+    size = file.size()
+    if size != segment.bytes:
+        raise DamageError(
+            str(file.path), min(size, segment.bytes), f"{segment.bytes} bytes should be here, not {size}."
+        )
+    for position, header, _ in walk_log(file, size):
+        if header.base_offset < end or header.last_offset > segment.last:
+            what = f"a batch of offsets {header.base_offset} to {header.last_offset} does not belong here."
+            raise DamageError(str(file.path), position, what)
+        end = header.next_offset
+        count += 1
+    index, times = store.read_indexes(segment.name)
+    try:
+        OffsetIndex.parse(index, size)
+        TimeIndex.parse(times, size)
+    except FormatError as error:
+        if repair:
+            made, made_times, _, _ = make_indexes(file, segment.base, segment.last)
+            store.write_indexes(segment.name, made.pack(), made_times.pack(size))
+            report.note(f"the indexes of {file.path} were made again.")
+        else:
+            report.note(f"an index of {file.path} is not sound ({error}); it is made again when it is needed.")
+    return count
+
+
+def _report_orphans(report: Report, store: LocalStore, named: set[SegmentName], repair: bool) -> None:
+    orphans = [name for id in store.partitions() for name in store.segments(id) if name not in named]
+    if not orphans:
+        return
+    if repair:
+        for name in orphans:
+            store.delete(name)
+        report.note(f"{len(orphans)} segments that nothing names were removed; the journal holds what was in them.")
+    else:
+        report.note(f"{len(orphans)} segments are named by nothing; the next start removes them.")
+
+
+def _path(info: FolderInfo, name: SegmentName) -> Path:
+    return info.path / "segments" / str(name.partition) / f"{name}.log"
+
+
+# -- windows
+
+
+def _verify_windows(report: Report, files: Files, info: FolderInfo, believed: CheckpointReport) -> None:
+    """Is each batch where the checkpoint says that it is?"""
+    rows: Iterable[Row] = (believed.rows or {}).get(WindowsSection.table.name, [])
+    count = 0
+    for partition, windows in windows_of(rows).items():
+        for window in windows:
+            path = info.path / "journal" / file_name(window.file)
+            try:
+                file = files.open(path)
+            except OSError:
+                report.bad(f"{path} is missing: batches of partition {partition} are in it.")
+                continue
+            for index in range(len(window)):
+                count += 1
+                position = window.position_at(index)
+                try:
+                    header = batches.read_header(file.read(batches.HEADER_BYTES, position))
+                except FormatError as error:
+                    report.bad(f"{path} at byte {position}: a batch of partition {partition} should be here: {error}.")
+                    break
+                if header.base_offset != window.offset_at(index):
+                    report.bad(
+                        f"{path} at byte {position}: the batch of partition {partition} from offset "
+                        f"{window.offset_at(index)} should be here, not one from {header.base_offset}."
+                    )
+                    break
+    if count:
+        report.good(f"checkpoint: {count} batches are in the journal where it says")

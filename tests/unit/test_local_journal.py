@@ -11,10 +11,11 @@ import pytest
 from interlog.base.errors import NotFoundError
 from interlog.journal.envelope import EntryKind, EnvelopeBuilder, read_header
 from interlog.journal.journal import Outcome, Ticket
-from interlog.journal.journal_file import SPARE, file_numbers
+from interlog.journal.journal_file import FILE_HEADER_BYTES, SPARE, file_numbers
 from interlog.journal.local import JournalState
+from interlog.journal.scan import Position
 from interlog.journal.sync_mark import read_mark
-from interlog.journal.verify import verify_journal
+from interlog.journal.verify_journal import verify_journal
 from tests.faults import Fault, FaultKind, FaultyFiles, PowerCut, random_faults
 from tests.unit.journal_rig import ID, SMALL, Rig
 
@@ -449,6 +450,10 @@ def _life(rig: Rig, rng: random.Random) -> None:
         else:
             closed = [info.number for info in rig.journal.closed_files()]
             if len(closed) > 2:
+                # As after a checkpoint at the start of the second file; a file that was gone may have come back.
+                info = rig.journal.closed_files()[1]
+                if rig.start is None or info.number > rig.start.file:
+                    rig.start = Position(info.number, FILE_HEADER_BYTES, info.first_sequence)
                 rig.journal.release(closed[0])
     if rng.random() < 0.2:
         rig.journal.close()
@@ -465,12 +470,13 @@ def test_lives_that_end_anyhow(tmp_path: Path, seed: int) -> None:
     for life in range(14):
         started = False
         try:
-            result = rig.open()
+            result = rig.open(rig.start)
             started = True
+            files.faults = []
             last = result.end.sequence
             assert last >= durable, f"life {life}: {durable} was durable, {last} is left"
             assert rig.payloads == {n: data for n, data in written.items() if result.first_sequence <= n <= last}
-            assert not verify_journal(files, rig.folder, ID).damages
+            assert not verify_journal(files, rig.folder, ID, rig.start).damages
             files.faults = random_faults(rng, 60) if rng.random() < 0.8 else []
             _life(rig, rng)
         except PowerCut:
