@@ -6,7 +6,7 @@ its base offset, its epoch, its length and its CRC. DamageError names the file a
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import crc32c
 
@@ -26,21 +26,12 @@ MOST_COLD_BYTES: Final = 1 << 20  # unchecked bytes that one read takes up, or o
 HEAD: Final = struct.Struct(">qiibIhiqqqhii")
 _OUTSIDE: Final = 12  # the batch length does not count itself and what stands before it
 _COVERED_AT: Final = 21
+_LEAST_SIZE: Final = HEAD.size - _OUTSIDE
 
 
-class Found(NamedTuple):
-    """A sound batch of a window, in data from `at` to `end`."""
-
-    number: int  # its index in the window
-    position: int  # in the file
-    data: bytes
-    at: int
-    end: int
-    base: int
-    last: int
-    base_timestamp_ms: int
-    max_timestamp_ms: int
-    records: int
+# A sound batch of a window: its index there, its position in the file, data and where in it the batch begins and
+# ends, base offset, last offset, largest timestamp, number of records. A plain tuple, as there may be millions.
+Found = tuple[int, int, memoryview, int, int, int, int, int, int]
 
 
 def epoch_at(epochs: Epochs, offset: int) -> tuple[int, int]:
@@ -53,50 +44,64 @@ def epoch_at(epochs: Epochs, offset: int) -> tuple[int, int]:
     return -1, until
 
 
-def scan(file: File, window: Window, start: int, stop: int, epochs: Epochs, verified: int = 0) -> Iterator[Found]:
+def scan(
+    file: File,
+    window: Window,
+    start: int,
+    stop: int,
+    epochs: Epochs,
+    *,
+    verified: int = 0,
+    chunk_bytes: int = _CHUNK_BYTES,
+) -> Iterator[Found]:
     """The batches from index start to stop, read in chunks. Those before index `verified` are not checked again."""
     positions = window.positions
     epoch, until = -1, -1
+    unpack = HEAD.unpack_from
     index = start
     while index < stop:
         first = previous = positions[index]
         after = index + 1
         while after < stop:
             position = positions[after]
-            if position - previous > _NEAR_BYTES or position - first > _CHUNK_BYTES:
+            if position - previous > _NEAR_BYTES or position - first > chunk_bytes:
                 break
             previous = position
             after += 1
-        data = file.read(previous - first + _NEAR_BYTES, first)
+        data = memoryview(file.read(previous - first + _NEAR_BYTES, first))
+        size_read = len(data)
         origin = first
+        offsets = window.offsets
         while index < after:
             position = positions[index]
             at = position - origin
-            if at + HEAD.size > len(data):
+            if at + HEAD.size > size_read:
                 raise _damage(file, position, "the file ends within a batch.")
-            base, size, leader, magic, crc, _, delta, base_time, max_time, _, _, _, records = HEAD.unpack_from(data, at)
-            if base != window.offset_at(index) or magic != 2 or size < HEAD.size - _OUTSIDE or delta < 0:
-                raise _damage(file, position, f"the batch of offset {window.offset_at(index)} is not here.")
+            base, size, leader, magic, crc, _, delta, _, newest_ms, _, _, _, records = unpack(data, at)
+            expected = window.base + (index if offsets is None else offsets[index])
+            if base != expected or magic != 2 or size < _LEAST_SIZE or delta < 0:
+                raise _damage(file, position, f"the batch of offset {expected} is not here.")
             end = at + size + _OUTSIDE
-            if end > len(data):
-                data = read_exactly(file, size + _OUTSIDE, position) if _plausible(file, position, size) else b""
+            if end > size_read:
+                data = memoryview(_whole(file, position, size + _OUTSIDE))
                 origin, at, end = position, 0, size + _OUTSIDE
+                size_read = end
             if index >= verified:
                 if base >= until:
                     epoch, until = epoch_at(epochs, base)
-                if leader not in (epoch, -1):
+                if leader != epoch and leader != -1:
                     raise _damage(file, position, f"the batch of offset {base} has epoch {leader}, not {epoch}.")
-                if crc != crc32c.crc32c(memoryview(data)[at + _COVERED_AT : end]):
+                if crc != crc32c.crc32c(data[at + _COVERED_AT : end]):
                     raise _damage(file, position, "the batch's CRC does not match its bytes.")
-            yield Found(index, position, data, at, end, base, base + delta, base_time, max_time, records)
+            yield index, position, data, at, end, base, base + delta, newest_ms, records
             index += 1
 
 
-def _plausible(file: File, position: int, size: int) -> bool:
+def _whole(file: File, position: int, size: int) -> bytes:
     """A length that was damaged must not make us ask for gigabytes."""
-    if position + size + _OUTSIDE > file.size():
+    if position + size > file.size():
         raise _damage(file, position, "the batch would end after its file.")
-    return True
+    return read_exactly(file, size, position)
 
 
 def _damage(file: File, position: int, what: str) -> DamageError:
@@ -127,25 +132,35 @@ def read_window(
                     budget = min(room, MOST_COLD_BYTES)
                 index += 1
                 continue
-            limit = stop
-            verified = 0
-            if window.verified_from <= index < window.verified_to:
-                verified = window.verified_to
-                limit = min(stop, verified)
-            for found in scan(file, window, index, limit, epochs, verified):
-                if found.last >= offset:
-                    size = found.end - found.at
-                    some = bool(slices or parts)
-                    if (size > budget and some) or (size > room and (some or not at_least_one)):
-                        return slices, False
-                    parts.append(memoryview(found.data)[found.at : found.end])
-                    budget -= size
-                    room -= size
-                index = found.number + 1
-                if index >= window.verified_to:
-                    _remember(window, found.number)
-                elif not verified and index > window.verified_from:
-                    break  # this is checked territory again
+            checked_from = index
+            fresh = not window.verified_from <= index < window.verified_to
+            limit = stop if fresh else min(stop, window.verified_to)
+            found = scan(
+                file,
+                window,
+                index,
+                limit,
+                epochs,
+                verified=0 if fresh else limit,
+                chunk_bytes=min(_CHUNK_BYTES, max(budget, 0)),
+            )
+            try:
+                for number, _, data, at, end, _, last, _, _ in found:
+                    if last >= offset:
+                        size = end - at
+                        if size > budget:
+                            some = bool(slices or parts)
+                            if some or (size > room and not at_least_one):
+                                return slices, False
+                        parts.append(data[at:end])
+                        budget -= size
+                        room -= size
+                    index = number + 1
+                    if fresh and window.verified_from < index < window.verified_to:
+                        break  # this is checked territory again
+            finally:
+                if fresh:
+                    _remember(window, checked_from, index)
     except DamageError:
         if not slices and not parts:
             raise
@@ -155,11 +170,14 @@ def read_window(
     return slices, True
 
 
-def _remember(window: Window, index: int) -> None:
+def _remember(window: Window, start: int, stop: int) -> None:
     """One stretch of checked batches is remembered: that of the reader who was here last."""
-    if window.verified_to != index:
-        window.verified_from = index
-    window.verified_to = index + 1
+    if start == stop:
+        return
+    if start > window.verified_to or stop < window.verified_from:
+        window.verified_from, window.verified_to = start, stop
+    else:
+        window.verified_from, window.verified_to = min(start, window.verified_from), max(stop, window.verified_to)
 
 
 def _is_large(window: Window, index: int) -> bool:

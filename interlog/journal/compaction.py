@@ -135,7 +135,8 @@ def install_compaction(plan: CompactionPlan, made: Compacted) -> Installed:
         return installed
     installed.garbage = made.leftovers + [segment.name for segment in made.products]
     installed.done = partition.dropped
-    if made.error is not None and not partition.dropped:
+    still = set(map(id, partition.segments))
+    if made.error is not None and all(id(segment) in still for segment in plan.sources):
         installed.errors.append(made.error)
     return installed
 

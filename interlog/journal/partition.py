@@ -329,7 +329,7 @@ class Partition:
     def max_timestamp(self) -> int:
         """The newest timestamp of what is stored; -1 if there is none."""
         newest = max((segment.max_timestamp_ms for segment in self.segments), default=NO_TIMESTAMP)
-        return max((window.max_timestamp_ms for window in self.windows), default=newest)
+        return max([newest, *(window.max_timestamp_ms for window in self.windows)])
 
     def stored_bytes(self) -> int:
         return sum(segment.bytes for segment in self.segments) + sum(window.bytes for window in self.windows)

@@ -187,11 +187,11 @@ def _copy_window(journal: File, window: Window, job: SettleJob, writer: SegmentW
     for first, last in job.ranges:
         start = max(window.find(first), done)
         stop = window.find(last) + 1
-        for found in scan(journal, window, start, stop, job.epochs):
-            if found.last >= first:
-                view = memoryview(found.data)[found.at : found.end]
-                source = (journal, found.position)
-                writer.add(view, found.base, found.last, found.max_timestamp_ms, found.records, source)
+        for _, position, data, at, end, base, newest, newest_ms, records in scan(
+            journal, window, start, stop, job.epochs
+        ):
+            if newest >= first:
+                writer.add(data[at:end], base, newest, newest_ms, records, (journal, position))
         done = max(done, stop)
 
 
@@ -221,9 +221,9 @@ def _install(
     installed.garbage += [segment.name for segment in made.products]
     still = set(map(id, partition.windows)) | set(map(id, partition.segments))
     if any(id(one) in still for one in (windows or sources)):
-        # Still there, so still to be done: an error, or another plan was faster with one of the sources.
+        # Still there, so still to be done. That a source is gone explains any error: its file may have been deleted.
         installed.done = False
-        if made.error is not None:
+        if made.error is not None and all(id(one) in still for one in sources):
             installed.errors.append(made.error)
     return False
 
