@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from interlog.base.errors import FormatError, InterlogError, LimitError
+from interlog.base.errors import FormatError, LimitError
 from interlog.journal import batch as batches
 from interlog.journal.partition import Partition
 from interlog.journal.record import Record
@@ -115,7 +115,7 @@ def execute_compaction(store: SegmentStore, plan: CompactionPlan) -> Compacted:
         clean_to = _learn(store, plan, keys)
         _copy(store, plan, keys, writer)
         return Compacted(writer.finish(), clean_to)
-    except (OSError, InterlogError) as error:
+    except Exception as error:  # whatever it was, the job's sources must be let go of by its install
         try:
             leftovers = writer.abandon()
         except OSError:

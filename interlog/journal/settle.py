@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from interlog.base.errors import InterlogError, InvalidError
+from interlog.base.errors import InvalidError
 from interlog.journal.cold import scan
 from interlog.journal.files import File
 from interlog.journal.index import Window
@@ -177,7 +177,7 @@ def execute_settle(store: SegmentStore, plan: SettlePlan) -> list[Made]:
             for window in job.windows:
                 _copy_window(plan.journal, window, job, writer)
             made.append(Made(writer.finish()))
-        except (OSError, InterlogError) as error:
+        except Exception as error:  # whatever it was, the job's sources must be let go of by its install
             made.append(Made(error=error, leftovers=_abandon(writer)))
     return made
 
@@ -270,7 +270,7 @@ def execute_rewrite(store: SegmentStore, plan: RewritePlan) -> list[Made]:
             if job.ranges:
                 _copy_wanted(store, job, writer)
             made.append(Made(writer.finish()))
-        except (OSError, InterlogError) as error:
+        except Exception as error:  # whatever it was, the job's sources must be let go of by its install
             made.append(Made(error=error, leftovers=_abandon(writer)))
     return made
 
