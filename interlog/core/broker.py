@@ -18,7 +18,7 @@ from interlog.base.version import VERSION
 from interlog.base.work import Worker
 from interlog.core.backlog import Log
 from interlog.core.catalog import Catalog
-from interlog.core.catalog_objects import Change, QueueItem, TopicItem, What, partitions_of
+from interlog.core.catalog_objects import Change, Namespace, QueueItem, TopicItem, What, is_passing, partitions_of
 from interlog.core.cursors import Cursors
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.delays import Delays
@@ -323,8 +323,8 @@ class Core:
         elif change.what is What.REMOVED and isinstance(item, QueueItem | TopicItem):
             for partition in partitions_of(item):
                 self._remove_partition(partition)
-        elif change.what is What.REMOVED and not partitions_of(item):
-            self.cursors.drop_namespace(getattr(item, "name", ""))
+        elif change.what is What.REMOVED and isinstance(item, Namespace):
+            self.cursors.drop_namespace(item.name)
 
     def _add_queue(self, item: QueueItem) -> None:
         if item.durable:
@@ -363,7 +363,10 @@ class Core:
         """Append a message that is taken out again at expire_ms if it is ready then."""
         offset = queue.append(record, record_size(record), persistent)
         partition = queue.state.partition
-        durable = persistent and not self.catalog.is_passing(partition)
+        durable = persistent and not is_passing(partition)
+        if durable:
+            # Even if the message is gone before the tick ends, its offset must not be another's when the timer fires.
+            self.storage.partition(partition).advance(offset + 1)
         self.timers.add(TimerKind.EXPIRE, expire_ms, partition, offset, durable=durable)
         return offset
 

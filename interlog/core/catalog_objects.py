@@ -40,6 +40,11 @@ _KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 Settings = Mapping[str, Any]
 
 
+def is_passing(partition: int) -> bool:
+    """Whether a partition is of a queue that is not durable: nothing that lasts may name it."""
+    return partition >= FIRST_PASSING_PARTITION
+
+
 @dataclass(frozen=True, slots=True)
 class Namespace:
     name: str

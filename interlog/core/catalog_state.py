@@ -132,11 +132,6 @@ class CatalogState:
     def has_partition(self, partition: int) -> bool:
         return partition in self._owners
 
-    @staticmethod
-    def is_passing(partition: int) -> bool:
-        """Whether a partition is of a queue that is not durable: nothing that lasts may name it."""
-        return partition >= FIRST_PASSING_PARTITION
-
     def _get(self, namespace: str, name: str) -> TopicItem | QueueItem:
         item = self.find(namespace, name)
         if item is None:

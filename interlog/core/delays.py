@@ -5,9 +5,11 @@ is set. When the timer fires, the record comes out and the broker appends it to 
 in this log is told as done with, so that it is in exactly one of the two at any time, whatever happens.
 """
 
+import struct
 from collections.abc import Iterable
 
 from interlog.base.errors import FormatError, NotFoundError
+from interlog.core.catalog_objects import is_passing
 from interlog.core.leases import Delta
 from interlog.core.queue_log import QueueLog
 from interlog.core.queue_state import QueueState
@@ -18,6 +20,8 @@ from interlog.journal.storage import Storage
 
 PARTITION = 0
 _TARGET = b"interlog.queue"
+# The queue's partition; and, for a queue that is not durable, the epoch: its number means another queue in the next.
+_QUEUE = struct.Struct(">II")
 _READ_BYTES = 1
 
 
@@ -26,6 +30,7 @@ class Delays:
 
     def __init__(self, storage: Storage, state: QueueState, timers: Timers) -> None:
         self.state = state
+        self._epoch = storage.epoch
         self._log = QueueLog(storage, PARTITION)
         self._timers = timers
         self._next_offset = max(state.end, self._log.log_end)
@@ -42,14 +47,14 @@ class Delays:
 
     def add(self, record: Record, queue: int, due_ms: int) -> None:
         """Keep a record for the queue with this partition until due_ms."""
-        header = (_TARGET, queue.to_bytes(4, "big"))
+        header = (_TARGET, _QUEUE.pack(queue, self._epoch if is_passing(queue) else 0))
         held = Record(record.key, record.value, (header, *record.headers), record.timestamp_ms)
         self._pending.append(held)
         self._timers.add(TimerKind.DELIVER, due_ms, PARTITION, self._next_offset)
         self._next_offset += 1
 
     def fire(self, offset: int) -> tuple[int, Record] | None:
-        """The queue and the record whose time has come; None if it is done with already."""
+        """The queue and the record whose time has come; None if it is done with, or was for a queue that passed."""
         base = self._next_offset - len(self._pending)
         if offset >= base:
             self.flush()
@@ -58,11 +63,12 @@ class Delays:
         record = self._read(offset)
         self._done.append(offset)
         header = record.headers[0] if record.headers else (b"", b"")
-        if header[0] != _TARGET or header[1] is None:
+        if header[0] != _TARGET or header[1] is None or len(header[1]) != _QUEUE.size:
             raise FormatError(f"the delayed message at offset {offset} does not say which queue it is for")
-        return int.from_bytes(header[1], "big"), Record(
-            record.key, record.value, record.headers[1:], record.timestamp_ms
-        )
+        queue, epoch = _QUEUE.unpack(header[1])
+        if epoch not in (0, self._epoch):
+            return None
+        return queue, Record(record.key, record.value, record.headers[1:], record.timestamp_ms)
 
     def _read(self, offset: int) -> Record:
         for at, record in self._log.read(offset, _READ_BYTES):

@@ -12,7 +12,7 @@ from interlog.core.catalog_objects import QueueItem
 from interlog.core.cursors import Cursors
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.queue_state import QueuesSection
-from interlog.core.timers import Timers
+from interlog.core.timers import Timers, timers_in
 from interlog.journal.envelope import Entry, EntryKind, entries
 from interlog.journal.scan import Found
 from interlog.journal.storage import Storage
@@ -33,7 +33,7 @@ class Replay:
             EntryKind.LEASE: self._lease,
             EntryKind.CURSOR: lambda entry, _: cursors.apply(entry.payload),
             EntryKind.CATALOG: lambda entry, _: catalog.apply(entry.payload),
-            EntryKind.TIMER: lambda entry, _: timers.apply(entry.payload),
+            EntryKind.TIMER: self._timer,
             EntryKind.LOG_START: lambda entry, _: storage.replay_log_start(entry),
         }
         self.last_time_ms = 0
@@ -63,6 +63,13 @@ class Replay:
         if not self._is_queue(entry.target):
             raise FormatError(f"a lease entry is for partition {entry.target}, which is no queue's")
         self._queues.state(entry.target).apply_lease(entry.payload)
+
+    def _timer(self, entry: Entry, found: Found) -> None:
+        self._timers.apply(entry.payload)
+        for timer in timers_in(entry.payload):
+            partition = self._storage.partitions.get(timer.partition)
+            if partition is not None:
+                partition.advance(timer.offset + 1)
 
     def _is_queue(self, partition: int) -> bool:
         return partition == DELAYS or isinstance(self._catalog.owner(partition), QueueItem)

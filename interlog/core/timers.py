@@ -29,7 +29,7 @@ The TIMER entry, big-endian so that the bytes of timers sort as their keys do:
 
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, Protocol
@@ -100,6 +100,12 @@ def decode(payload: Buffer) -> tuple[Key, list[bytes]]:
             raise FormatError(f"a timer entry holds an impossible timer: {Timer(*timer)}")
         before = timer[1]
     return (due_ms, id_), timers
+
+
+def timers_in(payload: Buffer) -> Iterator[Timer]:
+    """The timers that a TIMER entry sets."""
+    for packed in decode(payload)[1]:
+        yield Timer._make(_TIMER.unpack(packed))
 
 
 def _no_rows(after: Key, limit: int) -> Sequence[Row]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import crc32c
 
 from interlog.base.errors import DamageError, FolderError
-from interlog.journal.files import Files
+from interlog.journal.files import File, Files
 from interlog.journal.section import Changes, Row, Section, Table
 
 FORMAT = 1
@@ -55,6 +55,7 @@ class Checkpoint:
         self._lock = threading.Lock()
         self._writer = _connect(path)
         self._reader: sqlite3.Connection | None = None
+        self._file: File | None = None  # for copies
 
     @classmethod
     def create(cls, path: Path, tables: Iterable[Table], folder_id: str) -> "Checkpoint":
@@ -210,27 +211,31 @@ class Checkpoint:
             busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise OSError(f"{self.path} is being read by another program; its copy was put off")
-            copy_whole(files, self.path, target)
+            # Closing any descriptor of a file drops the locks that SQLite holds on it in this process: this one is
+            # kept until the connections are closed.
+            self._file = self._file or files.open(self.path)
+            copy_whole(files, self._file, target)
 
     def close(self) -> None:
         for connection in (self._reader, self._writer):
             if connection is not None:
                 connection.close()
         self._reader = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
-def copy_whole(files: Files, path: Path, target: Path) -> None:
+def copy_whole(files: Files, source: File, target: Path) -> None:
     """Put a copy of a file in target's place, in one step."""
     temporary = target.with_name(target.name + ".new")
     files.remove(temporary)
-    source = files.open(path)
     copy = files.open(temporary, create=True)
     try:
         files.copy(source, 0, copy, 0, source.size())
         copy.sync()
     finally:
         copy.close()
-        source.close()
     files.rename(temporary, target)
     files.sync_folder(target.parent)
 

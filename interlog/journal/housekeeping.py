@@ -214,7 +214,7 @@ class Housekeeper:
 
     def _checkpoint_is_due(self, now_ms: int) -> bool:
         storage = self._storage
-        if storage.journal.tail() == self._checkpoint.mark.sequence and not self._settled:
+        if storage.journal.tail() == self._checkpoint.mark.sequence:
             return False
         return (
             now_ms >= self._checkpoint_due_ms
@@ -231,6 +231,8 @@ class Housekeeper:
         self._garbage += storage.garbage
         self._dropped += storage.dropped
         storage.garbage, storage.dropped = [], []
+        # A lazy section hands over again what was not saved; what it gave before is not needed then.
+        self._unsaved = [one for one in self._unsaved if not one[0].lazy]
         self._unsaved += [(section.table, section.take_changes()) for section in self._sections]
         end = storage.journal.end()
         storage.bytes_since_checkpoint = 0
@@ -246,7 +248,7 @@ class Housekeeper:
             if outcome is Outcome.DURABLE:
                 self._save(mark)
 
-        self._storage.when_all_durable(durable)
+        self._storage.journal.when_synced(mark.sequence, durable)
 
     def _save(self, mark: Mark) -> None:
         unsaved = list(self._unsaved)
@@ -268,7 +270,9 @@ class Housekeeper:
 
     def _begin_release(self) -> None:
         """Once the older copy is as new as the checkpoint, what only an older one needed goes."""
-        settled, garbage, dropped = list(self._settled), self._garbage, self._dropped
+        # The mark's own file stays: the next start goes on from there.
+        settled = [number for number in self._settled if number < self._checkpoint.mark.file]
+        garbage, dropped = self._garbage, self._dropped
         if not settled and not garbage and not dropped:
             return
         self._garbage, self._dropped = [], []

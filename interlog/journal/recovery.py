@@ -138,7 +138,11 @@ def _lost(files: Files, data: Path, numbers: list[int], newest: DamageError, old
 def put_previous_in_place(files: Files, data: Path) -> None:
     """A copy of the older checkpoint becomes the checkpoint; the damaged one is kept beside it."""
     _put_aside(files, data)
-    copy_whole(files, data / PREVIOUS, data / NAME)
+    source = files.open(data / PREVIOUS)
+    try:
+        copy_whole(files, source, data / NAME)
+    finally:
+        source.close()
 
 
 def _put_aside(files: Files, data: Path) -> None:

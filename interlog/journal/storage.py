@@ -4,7 +4,7 @@ In comes what the core decided (`add`, `add_batch`, `create_partition`, …), ga
 appends it and hands back the ticket that those who must wait have parked on. Out go slices of partitions.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,10 +121,6 @@ class Storage:
                 position = ticket.position + one.position
                 partition.add(one.batch, one.base, one.last, one.max_timestamp_ms, ticket.file, position)
         return ticket
-
-    def when_all_durable(self, callback: Callable[[Outcome], None]) -> None:
-        """Call back once everything committed so far is known to last, or not to."""
-        self._last.when_durable(callback)
 
     # -- partitions
 
