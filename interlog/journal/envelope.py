@@ -1,22 +1,22 @@
 """The envelope: everything that happened in one tick, all or nothing.
 
-    header (44 bytes, little-endian)
-      magic     4   b"ILOG"
-      version   1
-      flags     1   none yet
-      shard     2
-      length    4   of the whole envelope, header included
-      epoch     4   of the start that wrote it
-      sequence  8   one more than the envelope before
-      durable   8   the newest sequence known to be synced when this one was written
-      time_ms   8   broker time
-      crc       4   CRC32C of all the other bytes of the envelope, begun from a salt. Each journal file has its own,
-                  so that neither what a recycled file held before nor a payload made to look so passes for one
-    entries, one after another
-      kind      1   an EntryKind
-      target    4   the partition or object the entry is about; 0 where there is none
-      length    4   of the payload
-      payload
+header (44 bytes, little-endian)
+  magic     4   b"ILOG"
+  version   1
+  flags     1   none yet
+  shard     2
+  length    4   of the whole envelope, header included
+  epoch     4   of the start that wrote it
+  sequence  8   one more than the envelope before
+  durable   8   the newest sequence known to be synced when this one was written
+  time_ms   8   broker time
+  crc       4   CRC32C of all the other bytes of the envelope, begun from a salt. Each journal file has its own,
+              so that neither what a recycled file held before nor a payload made to look so passes for one
+entries, one after another
+  kind      1   an EntryKind
+  target    4   the partition or object the entry is about; 0 where there is none
+  length    4   of the payload
+  payload
 """
 
 import struct

@@ -84,22 +84,34 @@ class LocalJournal:
         self._wanted = self._durable  # somebody waits for this one to be durable
         self._waiting: deque[Ticket] = deque()
         self._pending: deque[_Pending] = deque()
+        self._synced_waiters: deque[tuple[int, Callable[[Outcome], None]]] = deque()
         self._unsynced_since_ms = clock.now_ms()
         self._syncer = Syncer(files, folder, folder_id, worker, epoch=epoch, durable=self._durable)
 
-        self._infos: dict[int, FileInfo] = {info.number: info for info in end.closed}
+        self._infos: dict[int, FileInfo] = {}
         self._unannounced: list[FileInfo] = []  # closed, but not all of it is synced yet
         self._open_files: dict[int, File] = {}
+        self._end = Position(end.file, end.position, end.sequence + 1, epoch)
+        if end.closed and end.first_sequence > end.sequence:
+            # The newest file has no envelope yet, so it may be gone after a power cut: nothing may rest on it.
+            last = end.closed[-1]
+            self._end = Position(last.number, last.bytes, end.sequence + 1, epoch)
         if end.file:
             # What was found after `durable` may be in the page cache only: the next sync must cover its files too.
+            # Of a file without envelopes nothing is known.
             for info in end.closed:
-                if info.last_sequence > end.durable:
-                    self._syncer.begun(self.file(info.number))
+                if info.last_sequence <= end.durable and info.first_sequence <= info.last_sequence:
+                    self._infos[info.number] = info
+                else:
+                    self._unannounced.append(info)
+                    self._open_files[info.number] = files.open(folder / file_name(info.number))
+                    self._syncer.begun(self._open_files[info.number])
             file = files.open(folder / file_name(end.file), write=True)
             self._begin_file(end.file, file, file.size(), end.first_sequence, end.position)
         else:
             file, limit = self._stock.make(1, end.sequence + 1, FILE_HEADER_BYTES)
             self._begin_file(1, file, limit, end.sequence + 1, FILE_HEADER_BYTES)
+            self._end = Position(1, FILE_HEADER_BYTES, end.sequence + 1, epoch)
 
     def _begin_file(self, number: int, file: File, limit: int, first_sequence: int, position: int) -> None:
         self._number = number
@@ -137,8 +149,8 @@ class LocalJournal:
         return self._durable
 
     def end(self) -> Position:
-        """Where the next envelope goes, as things stand."""
-        return Position(self._number, self._position, self._tail + 1, self.epoch)
+        """The spot after the newest envelope. The next one is there, or is the first of the file after."""
+        return self._end
 
     def closed_files(self) -> list[FileInfo]:
         """The files that are closed, wholly synced and not released, in order."""
@@ -190,7 +202,7 @@ class LocalJournal:
             return
         now_ms = self._clock.now_ms()
         length = builder.length
-        if self._position + length > self._limit and not self._pending and now_ms >= self._condition.retry_ms:
+        if self._position + length > self._limit and self._may_roll(now_ms):
             self._roll(length)
         position = self._position
         buffers = builder.finish(
@@ -205,6 +217,7 @@ class LocalJournal:
         ticket.file = self._number
         ticket.position = position
         self._position = position + length
+        self._end = Position(self._number, self._position, sequence + 1, self.epoch)
         if self._sync_mode:
             ticket.ask_sync = functools.partial(self._ask_sync, sequence)
             if ticket.sync:
@@ -255,6 +268,16 @@ class LocalJournal:
 
     # -- sync
 
+    def when_synced(self, sequence: int, callback: Callable[[Outcome], None]) -> None:
+        """Call back once everything up to the sequence is synced, whatever the durability in force."""
+        if sequence <= self._durable:
+            callback(Outcome.DURABLE)
+        elif self._closed or self._condition.failed:
+            callback(Outcome.UNKNOWN)
+        else:
+            self._synced_waiters.append((sequence, callback))
+            self._ask_sync(sequence)
+
     def _ask_sync(self, sequence: int) -> None:
         self._wanted = max(self._wanted, sequence)
         self._sync_if_wanted()
@@ -286,6 +309,9 @@ class LocalJournal:
         waiting = self._waiting
         while waiting and waiting[0].sequence <= sequence:
             waiting.popleft().resolve(Outcome.DURABLE)
+        waiters = self._synced_waiters
+        while waiters and waiters[0][0] <= sequence:
+            waiters.popleft()[1](Outcome.DURABLE)
         self._announce()
 
     def _announce(self) -> None:
@@ -297,6 +323,10 @@ class LocalJournal:
                 self.on_roll(info.number)
 
     # -- files
+
+    def _may_roll(self, now_ms: int) -> bool:
+        """Not while anything waits for room; not too soon after a failure; and no file is left without an envelope."""
+        return not self._pending and now_ms >= self._condition.retry_ms and self._tail >= self._first_sequence
 
     def _roll(self, least_bytes: int) -> None:
         """Begin the next file. If that cannot be had, go on in this one, past its size."""
@@ -346,8 +376,7 @@ class LocalJournal:
             return
         self._condition.look_after_room(free, now_ms)
         settings = self._settings
-        old = settings.roll_ms and now_ms >= self._roll_at_ms and self._tail >= self._first_sequence
-        if old and not self._pending and now_ms >= self._condition.retry_ms:
+        if settings.roll_ms and now_ms >= self._roll_at_ms and self._may_roll(now_ms):
             self._roll(0)
         if self._written > self._durable and now_ms - self._unsynced_since_ms >= settings.flush_ms:
             self._start_sync()
@@ -365,6 +394,8 @@ class LocalJournal:
         self._pending.clear()
         for ticket in waiting:
             ticket.resolve(Outcome.UNKNOWN)
+        while self._synced_waiters:
+            self._synced_waiters.popleft()[1](Outcome.UNKNOWN)
 
     def close(self) -> None:
         """Sync everything, resolve every ticket, leave the mark of a clean end. On the caller's thread."""

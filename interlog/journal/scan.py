@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from interlog.base.errors import DamageError, FormatError
 from interlog.journal.envelope import Header, check, read_header
-from interlog.journal.files import Buffer, Files
+from interlog.journal.files import Buffer, File, Files
 from interlog.journal.journal_file import (
     FILE_HEADER_BYTES,
     NO_ROOM,
@@ -194,7 +194,7 @@ class Scan:
     def _map(self, number: int, following: Sequence[int]) -> memoryview:
         file = self._files.open(self._folder / file_name(number))
         try:
-            if not self._known_to_last(following):
+            if not self._known_to_last(file, following):
                 # A sync that failed may have left bytes in the system's memory that never reached the disk. They
                 # must not be taken for sound: no later sync would write them.
                 file.forget()
@@ -202,17 +202,21 @@ class Scan:
         finally:
             file.close()
 
-    def _known_to_last(self, following: Sequence[int]) -> bool:
-        """Whether all that a file can hold was synced: up to its end, or to where the following file begins."""
-        last = self._clean_end
-        for number in following:
-            file = self._files.open(self._folder / file_name(number))
-            try:
-                last = read_file_header(file.read(FILE_HEADER_BYTES, 0)).first_sequence - 1
-            except FormatError:
-                last = -1
-            file.close()
-        return 0 <= last <= self._durable
+    def _known_to_last(self, file: File, following: Sequence[int]) -> bool:
+        """Whether all that a file can hold was synced: up to its end, or to where the following file begins.
+
+        Of a file without envelopes nothing is known, not even its header.
+        """
+        try:
+            first = read_file_header(file.read(FILE_HEADER_BYTES, 0)).first_sequence
+            last = self._clean_end
+            for number in following:
+                next_file = self._files.open(self._folder / file_name(number))
+                last = read_file_header(next_file.read(FILE_HEADER_BYTES, 0)).first_sequence - 1
+                next_file.close()
+        except FormatError:
+            return False
+        return first <= last <= self._durable
 
     def _first_sequence_of(self, data: memoryview, number: int) -> int:
         """The first sequence that a file's sound and fitting header tells."""

@@ -28,6 +28,7 @@ class Rig:
         self.rolled: list[int] = []
         self.outcomes: list[tuple[int, Outcome]] = []
         self.payloads: dict[int, bytes] = {}
+        self.start: Position | None = None
         self.journal: LocalJournal
 
     def scan(self, start: Position | None = None, known_durable: int = 0) -> ScanResult:

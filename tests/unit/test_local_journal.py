@@ -11,7 +11,7 @@ import pytest
 from interlog.base.errors import NotFoundError
 from interlog.journal.envelope import EntryKind, EnvelopeBuilder, read_header
 from interlog.journal.journal import Outcome, Ticket
-from interlog.journal.journal_file import FILE_HEADER_BYTES, SPARE, file_numbers
+from interlog.journal.journal_file import FILE_HEADER_BYTES, SPARE, file_name, file_numbers
 from interlog.journal.local import JournalState
 from interlog.journal.scan import Position
 from interlog.journal.sync_mark import read_mark
@@ -179,6 +179,13 @@ def test_rolls_by_size_and_tells_when_the_closed_file_is_synced(rig: Rig) -> Non
     result = rig.open()
     assert result.end.sequence == 40
     assert rig.journal.closed_files() == infos
+    (rig.folder / "synced").unlink()  # nobody knows any more that they are synced
+    rig.open()
+    assert rig.journal.closed_files() == []
+    rig.append(b"start")
+    rig.worker.run()
+    assert rig.rolled == [1, 2]
+    assert rig.journal.closed_files() == infos
 
 
 def test_an_envelope_larger_than_a_file_gets_one_as_large_as_it_needs(rig: Rig) -> None:
@@ -205,12 +212,17 @@ def test_rolls_by_age_with_jitter(tmp_path: Path) -> None:
     rig.poll()
     rig.worker.run()
     assert rig.rolled == [1]
-    assert rig.journal.end() == (2, 64, 2, 1)
-    rig.append(b"two")
+    assert (rig.folder / file_name(2)).exists()
+    end = rig.journal.closed_files()[0].bytes
+    assert rig.journal.end() == (1, end, 2, 1)  # where a checkpoint can rely on it
+    rig.journal.close()
+    rig.open()
+    assert rig.journal.end() == (1, end, 2, 2)
+    assert rig.append(b"two").file == 2
     rig.poll(8_900)
-    assert rig.journal.end().file == 2
+    assert not (rig.folder / file_name(3)).exists()
     rig.poll(2_200)
-    assert rig.journal.end().file == 3
+    assert (rig.folder / file_name(3)).exists()
     rig.worker.run()
     assert rig.open().end.sequence == 2
 
