@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.served import PATIENCE_SECONDS, Run, Serve, Served, clean_environment
+
+# The same examples every time, and no clock: a slow machine is no failure.
+settings.register_profile("interlog", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("interlog")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
