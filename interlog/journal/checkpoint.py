@@ -82,7 +82,10 @@ class Checkpoint:
         """The one that is there. DamageError if it cannot be believed, FolderError if it is not of this folder."""
         if not path.exists():
             raise DamageError(str(path), 0, "the checkpoint is missing.")
-        self = cls(path, tables)
+        try:
+            self = cls(path, tables)
+        except sqlite3.DatabaseError as error:
+            raise DamageError(str(path), 0, f"the checkpoint cannot be read: {error}.") from None
         try:
             self._read_about(folder_id)
             known = {name for (name,) in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -242,8 +245,12 @@ def copy_whole(files: Files, source: File, target: Path) -> None:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-    # A checkpoint must last before the journal that it replaces goes: FULL syncs every commit.
-    connection.execute("PRAGMA synchronous=FULL")
+    try:
+        # A checkpoint must last before the journal that it replaces goes: FULL syncs every commit.
+        connection.execute("PRAGMA synchronous=FULL")  # reads the schema, so a damaged file may show here
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -39,9 +39,10 @@ class QueueModel:
     durable: bool
     messages: dict[int, Message] = field(default_factory=dict)  # by offset, ascending
     next_offset: int = 0
-    end: int = 0  # one beyond the last stored message of a finished tick
+    end: int = 0  # one beyond the last offset of finished ticks that is never given again
     lent: int = 0  # one beyond the last message that was ever lent
     new: list[int] = field(default_factory=list)  # stored messages of the tick under way
+    timed: int = 0  # one beyond the last offset that a lasting timer was set for in the tick under way
 
     def ready(self) -> list[int]:
         """Offsets in the order they must be lent."""
@@ -114,6 +115,8 @@ class QueueModel:
         for offset in self.new:
             if offset in self.messages:
                 self.end = max(self.end, offset + 1)
+        # A timer may outlive its message; the offset must not become another's, whom the timer would then hit.
+        self.end = max(self.end, self.timed)
         self.new.clear()
 
     def crash(self) -> None:
@@ -288,7 +291,10 @@ class Model:
     ) -> None:
         queue = self.queues[ns, name]
         queue.put(offset, number, timestamp_ms, persistent)
-        self._set_timer(queue, persistent and queue.durable, False, offset, timestamp_ms, expire_ms)
+        durable = persistent and queue.durable
+        if durable:
+            queue.timed = offset + 1
+        self._set_timer(queue, durable, False, offset, timestamp_ms, expire_ms)
 
     def _set_timer(
         self, queue: QueueModel, durable: bool, delivers: bool, number: int, timestamp_ms: int, due_ms: int
