@@ -20,8 +20,8 @@ from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
 from interlog.base.version import VERSION
 from interlog.core.broker import Core, CoreSettings
-from interlog.faces.face import Wake
-from interlog.net.driver import Driver, MakeFace
+from interlog.faces.face import MakeFace, Peer, Wake
+from interlog.net.driver import Driver
 from interlog.net.listener import Listener
 from interlog.net.worker import ThreadWorker
 from interlog.web.http import HttpFace
@@ -83,7 +83,7 @@ class Launcher:
         self._status = Status(core.status, about, clock, metrics)
         routes = self._status.routes()
 
-        def http(wake: Wake) -> HttpFace:
+        def http(wake: Wake, peer: Peer) -> HttpFace:
             return HttpFace(routes, clock, wake)
 
         faces: dict[str, tuple[MakeFace, int]] = {"http": (http, MAX_HTTP_CONNECTIONS)}

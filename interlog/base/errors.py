@@ -47,6 +47,32 @@ class InvalidError(InterlogError):
     """A name, an argument or an offset that cannot be accepted."""
 
 
+class InequivalentError(InvalidError):
+    """Something of this name exists and is not what was asked for: names the attribute, what was wanted and what is."""
+
+    def __init__(self, subject: str, what: str, wanted: object, found: object) -> None:
+        self.what = what
+        self.wanted = wanted
+        self.found = found
+        super().__init__(f"{subject} exists, and its {what} is {found!r}, not {wanted!r}")
+
+
+class InUseError(InterlogError):
+    """It cannot be taken or removed: somebody uses it."""
+
+
+class NotEmptyError(InterlogError):
+    """It cannot be removed: it holds messages."""
+
+
+class LockedError(InterlogError):
+    """It belongs to another connection alone."""
+
+
+class RefusedError(InterlogError):
+    """Who asks may not: wrong credentials, or no permission."""
+
+
 class OffsetOutOfRangeError(InvalidError):
     """The offset lies before the log start or beyond the log end."""
 

@@ -10,10 +10,28 @@ notes that the face wants to be asked. Inside `receive` it is not needed.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 Buffer = bytes | bytearray | memoryview
 Wake = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end, as far as the socket tells."""
+
+    address: str = "local"  # as host:port
+    host: str = ""
+    port: int = 0
+    loopback: bool = True
+    local_host: str = ""
+    local_port: int = 0
+    tls: bool = False
+    certificate: tuple[str, ...] = ()  # names in the client's certificate, where it was checked: common name first
+
+
+MakeFace = Callable[[Wake, Peer], "Face"]
 
 
 class Face(Protocol):

@@ -17,14 +17,13 @@ from interlog.base.errors import ReadOnlyError
 from interlog.base.limits import OUTPUT_HOLD_BYTES, OUTPUT_PAUSE_BYTES, OUTPUT_RESUME_BYTES
 from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
-from interlog.faces.face import Face, Wake
+from interlog.faces.face import Face, MakeFace
+from interlog.net.peers import peer_of
 
 POLL_SECONDS = 0.1
 CHECK_EVERY_POLLS = 10
 
 log = get_log("net")
-
-MakeFace = Callable[[Wake], Face]
 
 
 class Owner(Protocol):
@@ -152,7 +151,18 @@ class Driver:
 class Connection(asyncio.Protocol):
     """One socket and its face."""
 
-    __slots__ = ("_closing", "_driver", "_eof", "_face", "_on_gone", "_read_paused", "_transport", "marked", "peer")
+    __slots__ = (
+        "_closing",
+        "_driver",
+        "_eof",
+        "_face",
+        "_make_face",
+        "_on_gone",
+        "_read_paused",
+        "_transport",
+        "marked",
+        "peer",
+    )
 
     def __init__(self, driver: Driver, make_face: MakeFace, on_gone: Callable[[], None]) -> None:
         self._driver = driver
@@ -163,7 +173,8 @@ class Connection(asyncio.Protocol):
         self._eof = False
         self.marked = False
         self.peer = ""
-        self._face = make_face(self.wake)
+        self._make_face = make_face
+        self._face: Face  # made once there is a connection, for it is told who is at the other end
 
     def wake(self) -> None:
         self._driver.mark(self)
@@ -173,8 +184,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=OUTPUT_PAUSE_BYTES, low=OUTPUT_RESUME_BYTES)
-        peer = transport.get_extra_info("peername")
-        self.peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "local"
+        peer = peer_of(self._transport)
+        self.peer = peer.address
+        self._face = self._make_face(self.wake, peer)
         self._driver.connections.add(self)
         log.debug("connected", peer=self.peer)
         if self._driver.stopping:

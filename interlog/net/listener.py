@@ -12,7 +12,8 @@ from interlog.base.errors import InterlogError
 from interlog.base.limits import ACCEPT_BACKLOG, MAX_CONNECTIONS
 from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
-from interlog.net.driver import Connection, Driver, MakeFace
+from interlog.faces.face import MakeFace
+from interlog.net.driver import Connection, Driver
 
 log = get_log("net")
 

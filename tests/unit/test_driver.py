@@ -12,6 +12,7 @@ import uvloop
 from interlog.base.errors import ReadOnlyError
 from interlog.base.limits import OUTPUT_HOLD_BYTES
 from interlog.base.metrics import Metrics
+from interlog.faces.face import Peer
 from interlog.journal.journal import Outcome, Ticket
 from interlog.net.driver import Driver
 from interlog.net.listener import Listener, ListenError
@@ -127,7 +128,7 @@ class Net:
         self.faces: list[LineEcho] = []
         self.listener = Listener("echo", self.driver, self.make_face, self.metrics, limit)
 
-    def make_face(self, wake: Callable[[], None]) -> LineEcho:
+    def make_face(self, wake: Callable[[], None], peer: Peer) -> LineEcho:
         self.faces.append(LineEcho(self.owner, wake))
         return self.faces[-1]
 
