@@ -173,6 +173,10 @@ class FaultyFiles:
         self.log = []
         self.faults = []
 
+    def close(self) -> None:
+        """Nothing more happens here: let go of what is held open."""
+        self._next_life()
+
     def flip_bit(self, path: Path, position: int, bit: int = 0) -> None:
         """Rot: one bit of the file changes, behind everybody's back, as if it had been synced that way."""
         fd = os.open(path, os.O_RDWR)

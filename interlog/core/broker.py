@@ -38,7 +38,7 @@ from interlog.journal.folder import Folder, open_folder
 from interlog.journal.housekeeping import Housekeeper, HousekeepingSettings
 from interlog.journal.journal import Ticket
 from interlog.journal.local import JournalSettings, JournalState, LocalJournal
-from interlog.journal.manifest import collect_orphans
+from interlog.journal.manifest import remove_orphans
 from interlog.journal.record import Record
 from interlog.journal.recovery import Recovered, recover
 from interlog.journal.section import Section
@@ -151,8 +151,8 @@ class Core:
                 rng=rng,
             )
             storage.attach(journal, recovered.epoch)
-            if not recovered.clean:
-                self._remove_orphans()
+            if recovered.replayed or not recovered.clean:
+                remove_orphans(storage, recovered.checkpoint)
             for item in self.catalog.queues():
                 self._add_queue(item)
             self._delays = Delays(storage, self._states.state(DELAYS), self.timers)
@@ -182,16 +182,6 @@ class Core:
                 "count from the time it shows now.",
                 behind_ms / 1000,
             )
-
-    def _remove_orphans(self) -> None:
-        """Segments that were made and never named: the kill came before the checkpoint."""
-        store = self.storage.store
-        store.tidy()
-        orphans = collect_orphans(store, self.storage.partitions)
-        for name in orphans.segments:
-            store.delete(name)
-        for partition in orphans.partitions:
-            store.delete_partition(partition)
 
     def close(self) -> None:
         """Write what is under way, sync, save the last checkpoint, give the folder back."""
@@ -327,21 +317,22 @@ class Core:
             self.cursors.drop_namespace(item.name)
 
     def _add_queue(self, item: QueueItem) -> None:
-        if item.durable:
-            state = self._states.state(item.partition)
-            queue_log: Log = QueueLog(self.storage, item.partition)
-        else:
-            state = QueueState(item.partition)
-            queue_log = NoLog()
-        self._queues[item.partition] = Queue(
-            state,
-            queue_log,
-            self._spill,
-            self.memory,
-            durable=item.durable,
-            share_bytes=self.settings.queue_memory_bytes,
-            dirty=self._dirty,
-        )
+        for partition in item.partitions:
+            if item.durable:
+                state = self._states.state(partition)
+                queue_log: Log = QueueLog(self.storage, partition)
+            else:
+                state = QueueState(partition)
+                queue_log = NoLog()
+            self._queues[partition] = Queue(
+                state,
+                queue_log,
+                self._spill,
+                self.memory,
+                durable=item.durable,
+                share_bytes=self.settings.queue_memory_bytes,
+                dirty=self._dirty,
+            )
 
     def _remove_partition(self, partition: int) -> None:
         self._states.remove(partition)

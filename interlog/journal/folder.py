@@ -3,7 +3,7 @@
 In comes a path; out comes a locked `Folder`, or a FolderError with a sentence that says what is wrong with it. What is
 read without the lock (`read_folder`) is for looking only.
 
-    folder.json   {"format": 1, "shards": 1, "id": "<32 hex digits>"}
+    folder.json   {"format": 1, "shards": 1, "id": "<32 hex digits>", "crc": <CRC32C of the rest, see _crc>}
     lock          held while a process uses the folder
 """
 
@@ -12,6 +12,9 @@ import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import crc32c
 
 from interlog.base.errors import FolderError
 from interlog.journal.files import Files, Lock
@@ -92,7 +95,8 @@ def read_folder(files: Files, path: Path) -> FolderInfo:
 
 def _create(files: Files, path: Path, rng: random.Random, shards: int) -> FolderInfo:
     info = FolderInfo(path, rng.randbytes(16), FORMAT, shards)
-    text = json.dumps({"format": info.format, "shards": info.shards, "id": info.id.hex()}) + "\n"
+    about = {"format": info.format, "shards": info.shards, "id": info.id.hex()}
+    text = json.dumps(about | {"crc": _crc(about)}) + "\n"
     new = path / _NEW
     files.remove(new)
     file = files.open(new, create=True)
@@ -113,6 +117,10 @@ def _read(files: Files, path: Path) -> FolderInfo:
         file.close()
     try:
         found = json.loads(data)
+        crc = found.pop("crc", None)
+        # Without it, a bit that flipped in the id would make every other file look like another folder's.
+        if crc is not None and crc != _crc(found):
+            raise ValueError
         version, folder_id, shards = found["format"], b"", 0
         if type(version) is not int or version < 1:
             raise ValueError
@@ -120,7 +128,7 @@ def _read(files: Files, path: Path) -> FolderInfo:
             folder_id, shards = bytes.fromhex(found["id"]), found["shards"]
             if len(folder_id) != 16 or type(shards) is not int or shards < 1:
                 raise ValueError
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FolderError(
             f"{path / NAME} is damaged, and the journal cannot be read without it. "
             "Put it back from a copy of the data folder."
@@ -131,6 +139,11 @@ def _read(files: Files, path: Path) -> FolderInfo:
             f"this one knows formats up to {FORMAT}. Start the newer version again."
         )
     return FolderInfo(path, folder_id, version, shards)
+
+
+def _crc(about: dict[str, Any]) -> int:
+    """Of everything but the CRC itself, whatever a version puts there."""
+    return int(crc32c.crc32c(json.dumps(about, sort_keys=True).encode()))
 
 
 def _refuse_foreign(path: Path, names: list[str]) -> None:

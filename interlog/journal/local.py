@@ -141,6 +141,11 @@ class LocalJournal:
     def accepts_messages(self) -> bool:
         return self._condition.state is JournalState.OK and not self._closed
 
+    @property
+    def waits_for_room(self) -> bool:
+        """Envelopes were appended that are in no file yet."""
+        return bool(self._pending)
+
     def tail(self) -> int:
         return self._tail
 

@@ -1,18 +1,25 @@
 """The manifest and the store, held against each other: files that no row names, and rows made again from files.
 
 A crash between writing segments and saving the checkpoint leaves files that nothing names: `collect_orphans` finds
-them, after the checkpoint is loaded. When the checkpoint itself is lost, `rebuild_manifest` reads all segments.
+them, after the checkpoint is loaded, and `remove_orphans` removes them. When the checkpoint itself is lost,
+`rebuild_manifest` reads all segments.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 
 from interlog.base.errors import DamageError
+from interlog.journal.checkpoint import PREVIOUS, Checkpoint
 from interlog.journal.partition import Partition
+from interlog.journal.sections import SegmentsSection, segment_of
 from interlog.journal.segment import Segment, make_indexes
 from interlog.journal.slices import ADVICE
+from interlog.journal.storage import Storage
 from interlog.journal.store import Garbage, SegmentName, SegmentStore
+
+log = logging.getLogger("interlog.journal")
 
 
 @dataclass(slots=True)
@@ -37,6 +44,28 @@ def collect_orphans(store: SegmentStore, partitions: Mapping[int, Partition]) ->
                 partition.use_generation(name.generation)
                 orphans.segments.append(name)
     return orphans
+
+
+def remove_orphans(storage: Storage, checkpoint: Checkpoint) -> None:
+    """At a start that was not clean, once the journal is replayed: remove what neither checkpoint needs."""
+    store = storage.store
+    store.tidy()
+    orphans = collect_orphans(store, storage.partitions)
+    # What replay let go of the checkpoint still names: it goes in its turn, after the next checkpoint.
+    named = {segment_of(row).name for row in checkpoint.rows(SegmentsSection.table)} if orphans.segments else set()
+    segments = [name for name in orphans.segments if name not in named]
+    partitions = [partition for partition in orphans.partitions if partition not in storage.dropped]
+    if not segments and not partitions:
+        return
+    try:
+        # The older copy may name them: a start from it must not miss what was put in their place.
+        checkpoint.copy(storage.files, storage.folder / PREVIOUS)
+        for name in segments:
+            store.delete(name)
+        for partition in partitions:
+            store.delete_partition(partition)
+    except OSError as error:
+        log.warning("Segments that nothing names stay until the next start: %s", error)
 
 
 @dataclass(slots=True)

@@ -101,6 +101,8 @@ class Storage:
     def commit(self) -> Ticket:
         """Append the tick. Its ticket, or with nothing to write, one that resolves when all before it has."""
         ticket, self._ticket = self._ticket, Ticket()
+        if self.tail.holding and not self.journal.waits_for_room:
+            self.tail.release()
         if not self._builder.entries:
             if self._last.outcome is not None:
                 ticket.resolve(self._last.outcome)
@@ -115,6 +117,8 @@ class Storage:
         self._last = ticket
         self.bytes_since_checkpoint += builder.length
         journal.append(journal.tail() + 1, builder, ticket)
+        if journal.waits_for_room:
+            self.tail.hold()
         for one in placing:
             partition = self.partitions.get(one.partition)
             if partition is not None:

@@ -1,7 +1,8 @@
 """The newest batches, kept in memory: the bytes just written are the bytes served.
 
 One budget for all partitions. Batches come in as they are written and go out oldest first, whoever's they are. What
-goes in is the immutable bytes object that was written; nothing is copied.
+goes in is the immutable bytes object that was written; nothing is copied. While the journal waits for room, what it has
+not written can be read from nowhere else: then the tail is `hold`ing, and grows past its budget.
 """
 
 from collections import deque
@@ -30,12 +31,13 @@ class Run:
 class Tail:
     """The memory that all partitions share."""
 
-    __slots__ = ("_order", "budget_bytes", "bytes", "count")
+    __slots__ = ("_order", "budget_bytes", "bytes", "count", "holding")
 
     def __init__(self, budget_bytes: int = 64 << 20) -> None:
         self.budget_bytes = budget_bytes
         self.bytes = 0
         self.count = 0
+        self.holding = False
         self._order: deque[Run] = deque()  # whose batch is the oldest, the next oldest, ...
 
     def wants(self, size: int) -> bool:
@@ -45,7 +47,7 @@ class Tail:
     def add(self, run: Run, batch: bytes) -> None:
         """Keep the next batch of a run; what is oldest goes."""
         size = len(batch) + OVERHEAD_BYTES
-        if size > self.budget_bytes:
+        if size > self.budget_bytes and not self.holding:
             self.skip(run)
             return
         run.items.append(batch)
@@ -53,6 +55,19 @@ class Tail:
         self._order.append(run)
         self.count += 1
         self.bytes += size
+        if self.bytes > self.budget_bytes and not self.holding:
+            self._shrink()
+
+    def hold(self) -> None:
+        """Keep everything from here on."""
+        self.holding = True
+
+    def release(self) -> None:
+        """Back to the budget."""
+        self.holding = False
+        self._shrink()
+
+    def _shrink(self) -> None:
         while self.bytes > self.budget_bytes:
             self._drop_oldest(self._order.popleft())
 

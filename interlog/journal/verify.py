@@ -64,7 +64,7 @@ def verify(files: Files, folder: Path, repair: bool = False) -> Report:
         if believed is None or believed.damage is not None:
             believed = CheckpointReport()
         _verify_journal(report, files, info, believed, repair)
-        _verify_segments(report, files, info, believed, repair)
+        _verify_segments(report, files, info, believed, older, repair)
         _verify_windows(report, files, info, believed)
         report.lines.append("The data folder is sound." if report.sound else "The data folder is damaged.")
         return report
@@ -154,7 +154,14 @@ def _beginning(files: Files, journal: Path, start: Position | None) -> Position 
 # -- segments
 
 
-def _verify_segments(report: Report, files: Files, info: FolderInfo, believed: CheckpointReport, repair: bool) -> None:
+def _verify_segments(
+    report: Report,
+    files: Files,
+    info: FolderInfo,
+    believed: CheckpointReport,
+    older: CheckpointReport | None,
+    repair: bool,
+) -> None:
     store = LocalStore(files, info.path / "segments")
     rows = (believed.rows or {}).get(SegmentsSection.table.name, [])
     segments = [segment_of(row) for row in rows]
@@ -171,7 +178,9 @@ def _verify_segments(report: Report, files: Files, info: FolderInfo, believed: C
     if report.sound or not damaged_before:
         report.good(f"segments: {batches_found} batches in {len(segments)} segments")
     if believed.rows is not None:
-        _report_orphans(report, store, {segment.name for segment in segments}, repair)
+        # What the older copy names is kept, so that a start from it finds everything.
+        also = (older.rows or {}).get(SegmentsSection.table.name, []) if older is not None else []
+        _report_orphans(report, store, {segment_of(row).name for row in (*rows, *also)}, repair)
 
 
 def _verify_segment(report: Report, store: LocalStore, segment: Segment, repair: bool) -> int:

@@ -73,6 +73,8 @@ def run_seed(seed: int, mode: Mode, root: Path) -> str:
         story = "\n  ".join(engine.story)
         again = f"python -m tests.crash.soak --mode {mode.value} --first {seed} --seeds 1"
         raise Failure(f"seed {seed}, mode {mode.value}:\n  {story}\n{error!r}\nagain: {again}") from error
+    finally:
+        engine.files.close()
     return "; ".join(engine.story)
 
 

@@ -24,7 +24,7 @@ PIECE = 25  # seeds that a process takes at a time
 class Piece(NamedTuple):
     mode: Mode
     first: int
-    count: int
+    seeds: int
 
 
 class Done(NamedTuple):
@@ -44,7 +44,7 @@ def run_piece(piece: Piece) -> Done:
     logging.disable(logging.CRITICAL)  # brokers that are killed have much to tell
     failures, stories, slowest = [], [], (0.0, 0)
     began = time.perf_counter()
-    for seed in range(piece.first, piece.first + piece.count):
+    for seed in range(piece.first, piece.first + piece.seeds):
         before = time.perf_counter()
         try:
             stories.append(f"seed {seed}, mode {piece.mode.value}: {run_one(seed, piece.mode)}")
@@ -54,10 +54,10 @@ def run_piece(piece: Piece) -> Done:
     return Done(failures, stories, slowest, time.perf_counter() - began)
 
 
-def pieces(modes: Sequence[Mode], first: int, seeds: int) -> Iterator[Piece]:
+def pieces(modes: Sequence[Mode], first: int, seeds: int, size: int = PIECE) -> Iterator[Piece]:
     for mode in modes:
-        for start in range(first, first + seeds, PIECE):
-            yield Piece(mode, start, min(PIECE, first + seeds - start))
+        for start in range(first, first + seeds, size):
+            yield Piece(mode, start, min(size, first + seeds - start))
 
 
 def main() -> int:
