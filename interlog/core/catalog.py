@@ -97,16 +97,19 @@ class Catalog(CatalogState):
         return self.topic(namespace, name)
 
     def create_queue(
-        self, namespace: str, name: str, settings: Settings | None = None, *, durable: bool = True
+        self, namespace: str, name: str, settings: Settings | None = None, *, durable: bool = True, lanes: int = 1
     ) -> QueueItem:
-        kept = self._check_new(QUEUE, namespace, name, 1, settings)
+        if not 1 <= lanes <= objects.MAX_LANES:
+            raise InvalidError(f"a queue has 1 to {objects.MAX_LANES} lanes, not {lanes}")
+        kept = self._check_new(QUEUE, namespace, name, lanes, settings)
         if durable:
-            (partition,) = self._next_ids(1)
-            self._write(op="create_queue", namespace=namespace, name=name, partition=partition, settings=kept)
+            ids = self._next_ids(lanes)
+            self._write(op="create_queue", namespace=namespace, name=name, partitions=ids, settings=kept)
         else:
-            _limit("partitions of this run", self._next_passing, LAST_PARTITION)
-            item = QueueItem(namespace, name, self._next_passing, False, kept)
-            self._next_passing += 1
+            first = self._next_passing
+            _limit("partitions of this run", first + lanes - 1, LAST_PARTITION)
+            item = QueueItem(namespace, name, tuple(range(first, first + lanes)), False, kept)
+            self._next_passing += lanes
             self._put(item, What.CREATED)
         return self.queue(namespace, name)
 
@@ -220,8 +223,8 @@ class Catalog(CatalogState):
         self._put(TopicItem(topic.namespace, topic.name, partitions, topic.settings), What.CHANGED)
 
     def _apply_create_queue(self, fields: Fields) -> None:
-        partition = fields.partition()
-        queue = QueueItem(fields.text("namespace"), fields.text("name"), partition, True, fields.settings())
+        partitions = fields.partitions()
+        queue = QueueItem(fields.text("namespace"), fields.text("name"), partitions, True, fields.settings())
         self._put(queue, What.CREATED)
 
     def _apply_alter(self, fields: Fields) -> None:
@@ -251,7 +254,7 @@ _OPERATIONS: Final[dict[str, Callable[[Catalog, Fields], None]]] = {
     "remove_namespace": Catalog._apply_remove_namespace,  # name
     "create_topic": Catalog._apply_create_topic,  # namespace, name, partitions, settings
     "grow_topic": Catalog._apply_grow_topic,  # namespace, name, partitions: the new ones
-    "create_queue": Catalog._apply_create_queue,  # namespace, name, partition, settings
+    "create_queue": Catalog._apply_create_queue,  # namespace, name, partitions, settings
     "alter": Catalog._apply_alter,  # namespace, name, settings
     "remove": Catalog._apply_remove,  # namespace, name
     "put": Catalog._apply_put,  # kind, namespace, name, value

@@ -21,6 +21,7 @@ MAX_NAMESPACES: Final = 10_000
 MAX_TOPICS_AND_QUEUES: Final = 200_000
 MAX_PARTITIONS: Final = 400_000
 MAX_PARTITIONS_OF_TOPIC: Final = 10_000
+MAX_LANES: Final = 256
 MAX_OBJECTS: Final = 1_000_000  # of other kinds
 
 DEFAULT_NAMESPACE: Final = "/"
@@ -63,17 +64,17 @@ class TopicItem:
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """A queue as the catalog knows it."""
+    """A queue as the catalog knows it. One with priorities has a partition, called a lane, for each of them."""
 
     namespace: str
     name: str
-    partition: int
+    partitions: tuple[int, ...]
     durable: bool = True
     settings: Settings = field(default_factory=dict)
 
     @property
-    def partitions(self) -> tuple[int, ...]:
-        return (self.partition,)
+    def partition(self) -> int:
+        return self.partitions[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +184,6 @@ class Fields:
         if not isinstance(value, dict):
             raise FormatError(f"a catalog entry's {name} are not a JSON object")
         return value
-
-    def partition(self, name: str = "partition") -> int:
-        return _partition(self._fields.get(name))
 
     def partitions(self) -> tuple[int, ...]:
         value = self._fields.get("partitions")

@@ -244,7 +244,7 @@ class CatalogState:
             elif kind == TOPIC:
                 item = TopicItem(namespace, name, tuple(value["partitions"]), value["settings"])
             elif kind == QUEUE:
-                item = QueueItem(namespace, name, value["partition"], True, value["settings"])
+                item = QueueItem(namespace, name, tuple(value["partitions"]), True, value["settings"])
             else:
                 item = ObjectItem(kind, namespace, name, value)
             self._set(item, None)
@@ -265,8 +265,6 @@ def _key(item: Item) -> _Key:
 
 
 def _value(item: Item) -> dict[str, Any]:
-    if isinstance(item, TopicItem):
+    if isinstance(item, TopicItem | QueueItem):
         return {"partitions": item.partitions, "settings": item.settings}
-    if isinstance(item, QueueItem):
-        return {"partition": item.partition, "settings": item.settings}
     return dict(item.value if isinstance(item, ObjectItem) else item.settings)

@@ -42,7 +42,8 @@ class CorePolicy:
         yield partitions[DELAYS]
         for item in self._catalog.queues():
             if item.durable:
-                yield partitions[item.partition]
+                for partition in item.partitions:
+                    yield partitions[partition]
 
     def compacted(self) -> Iterator[tuple[Partition, CompactionSettings]]:
         partitions = self._storage.partitions

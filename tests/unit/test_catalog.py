@@ -88,7 +88,7 @@ def test_topics_and_queues_get_partitions_that_are_never_used_again(catalog: Cat
     topic = catalog.create_topic("/", "t", 3, {"retention_ms": 5})
     assert topic == TopicItem("/", "t", (1, 2, 3), {"retention_ms": 5})
     queue = catalog.create_queue("/", "q", {"x": [1, None]})
-    assert queue == QueueItem("/", "q", 4, True, {"x": [1, None]})
+    assert queue == QueueItem("/", "q", (4,), True, {"x": [1, None]})
     assert storage.partitions == {1, 2, 3, 4}
     assert catalog.owner(2) == topic
     assert catalog.owner(4) == queue
@@ -276,7 +276,7 @@ def test_counts_have_limits(monkeypatch: pytest.MonkeyPatch, limit: str, value: 
         b'{"op":"create_topic","namespace":"/","name":"t","partitions":[1],"settings":{}}',
         b'{"op":"create_topic","namespace":"/","name":"first","partitions":[2],"settings":{}}',
         b'{"op":"create_topic","namespace":"no","name":"t","partitions":[2],"settings":{}}',
-        b'{"op":"create_queue","namespace":"/","name":"","partition":2,"settings":{}}',
+        b'{"op":"create_queue","namespace":"/","name":"","partitions":[2],"settings":{}}',
         b'{"op":"put","kind":"topic","namespace":"/","name":"t","value":{}}',
         b'{"op":"put","kind":"x","namespace":"/","name":"\\ud800","value":{}}',
         b'{"op":"discard","kind":"x","namespace":"/","name":"t"}',
@@ -306,7 +306,7 @@ OPERATIONS = (
     st.binary(max_size=20),
     st.fixed_dictionaries(
         {"op": st.sampled_from(OPERATIONS.split())},
-        optional=dict.fromkeys(("namespace", "name", "kind", "partition", "partitions", "settings", "value"), JSON),
+        optional=dict.fromkeys(("namespace", "name", "kind", "partitions", "settings", "value"), JSON),
     ),
 )
 def test_any_bytes_are_an_entry_or_a_format_error(junk: bytes, fields: dict[str, Any]) -> None:
