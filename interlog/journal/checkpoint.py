@@ -19,6 +19,8 @@ from interlog.journal.section import Changes, Row, Section, Table
 
 FORMAT = 1
 NAME = "meta.db"
+# What SQLite raises of a damaged file; the second where its own sentence about the damage holds damaged bytes.
+_SPOILT = (sqlite3.DatabaseError, UnicodeDecodeError)
 PREVIOUS = "meta.previous.db"
 
 
@@ -84,7 +86,7 @@ class Checkpoint:
             raise DamageError(str(path), 0, "the checkpoint is missing.")
         try:
             self = cls(path, tables)
-        except sqlite3.DatabaseError as error:
+        except _SPOILT as error:
             raise DamageError(str(path), 0, f"the checkpoint cannot be read: {error}.") from None
         try:
             self._read_about(folder_id)
@@ -95,7 +97,7 @@ class Checkpoint:
             (verdict,) = self._writer.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
                 raise DamageError(str(path), 0, f"the checkpoint is damaged: {verdict}.")
-        except sqlite3.DatabaseError as error:
+        except _SPOILT as error:
             self.close()
             raise DamageError(str(path), 0, f"the checkpoint cannot be read: {error}.") from None
         except BaseException:
@@ -134,12 +136,15 @@ class Checkpoint:
 
     def found_tables(self) -> list[Table]:
         """The tables that are there, whoever made them."""
-        names = self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'about'")
         found = []
-        for (name,) in names.fetchall():
-            columns = self._writer.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,)).fetchall()
-            keys = sum(1 for _, _, key in columns if key)
-            found.append(Table(name, tuple((column, sql) for column, sql, _ in columns[:-1]), keys))
+        try:
+            names = self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'about'")
+            for (name,) in names.fetchall():
+                columns = self._writer.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,)).fetchall()
+                keys = sum(1 for _, _, key in columns if key)
+                found.append(Table(name, tuple((column, sql) for column, sql, _ in columns[:-1]), keys))
+        except _SPOILT as error:
+            raise self._unreadable("sqlite_master", error) from None
         return found
 
     def rows(self, table: Table) -> Iterator[Row]:
@@ -148,8 +153,8 @@ class Checkpoint:
         try:
             for row in self._writer.execute(f"SELECT * FROM {table.name} ORDER BY {order}"):
                 yield self._checked(table, row)
-        except sqlite3.DatabaseError as error:
-            raise DamageError(str(self.path), 0, f"table {table.name} cannot be read: {error}.") from None
+        except _SPOILT as error:
+            raise self._unreadable(table.name, error) from None
 
     def load(self, sections: Iterable[Section]) -> None:
         for section in sections:
@@ -158,14 +163,20 @@ class Checkpoint:
 
     def read_table(self, table: Table, after: Row, limit: int) -> list[Row]:
         """Up to limit rows whose key comes after the one given, in key order: how lazy tables are read."""
-        if self._reader is None:
-            self._reader = _connect(self.path)
         keys = ", ".join(name for name, _ in table.columns[: table.keys])
         marks = ", ".join("?" * table.keys)
-        found = self._reader.execute(
-            f"SELECT * FROM {table.name} WHERE ({keys}) > ({marks}) ORDER BY {keys} LIMIT ?", (*after, limit)
-        )
-        return [self._checked(table, row) for row in found]
+        try:
+            if self._reader is None:
+                self._reader = _connect(self.path)
+            found = self._reader.execute(
+                f"SELECT * FROM {table.name} WHERE ({keys}) > ({marks}) ORDER BY {keys} LIMIT ?", (*after, limit)
+            )
+            return [self._checked(table, row) for row in found]
+        except _SPOILT as error:
+            raise self._unreadable(table.name, error) from None
+
+    def _unreadable(self, table: str, error: Exception) -> DamageError:
+        return DamageError(str(self.path), 0, f"table {table} cannot be read: {error}.")
 
     def _checked(self, table: Table, row: Row) -> Row:
         if row_crc(row[:-1]) != row[-1]:

@@ -23,6 +23,10 @@ log = logging.getLogger("interlog.journal")
 DAMAGED = "meta.damaged.db"
 
 
+class _UnknownRowError(DamageError):
+    """A row of a checkpoint is whole, but this version can make nothing of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recovered:
     checkpoint: Checkpoint
@@ -72,6 +76,8 @@ def _checkpoint(files: Files, data: Path, folder_id: bytes, sections: Sequence[S
         return Checkpoint.create(path, tables, folder_id.hex())
     try:
         return _load(path, tables, folder_id, sections)
+    except _UnknownRowError:
+        raise
     except DamageError as error:
         first = error
     log.warning("%s Trying its older copy, %s.", first, PREVIOUS)
@@ -98,8 +104,10 @@ def _load(path: Path, tables: Sequence[Table], folder_id: bytes, sections: Seque
         for section, rows in loaded:
             try:
                 section.load(rows)
-            except FormatError as error:
-                raise DamageError(str(path), 0, f"table {section.table.name}: {error}.") from error
+            except (FormatError, ValueError, TypeError, KeyError, AssertionError) as error:
+                # Its CRC holds, so no disk did that; and a part is loaded, so no other checkpoint can be tried.
+                what = f"table {section.table.name} cannot be understood: {error!r}."
+                raise _UnknownRowError(str(path), 0, what, "Start the version of Interlog that wrote it.") from error
     except BaseException:
         checkpoint.close()
         raise

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.crash.engine import Failure, Mode, run_seed
+from tests.crash.settings import scratch
 
 PIECE = 25  # seeds that a process takes at a time
 
@@ -36,7 +37,7 @@ class Done(NamedTuple):
 
 def run_one(seed: int, mode: Mode) -> str:
     """The story of a seed, played in a folder of its own. Failure if it is not as it must be."""
-    with tempfile.TemporaryDirectory(prefix="interlog-crash-") as folder:
+    with tempfile.TemporaryDirectory(prefix="interlog-crash-", dir=scratch()) as folder:
         return run_seed(seed, mode, Path(folder))
 
 
