@@ -20,4 +20,5 @@ class CoreSettings:
     tail_bytes: int = 16 * MIB  # the newest batches of all partitions
     decode_limit_bytes: int = 64 * MIB  # of one batch, unpacked
     min_free_bytes: int = 50_000_000
+    loopback_users: tuple[str, ...] = ("guest",)  # may only come from this machine
     housekeeping_ms: int = 5_000  # how often retention, compaction and rewriting are looked at
