@@ -16,6 +16,7 @@ from interlog.base.clock import Clock, SystemClock
 from interlog.base.errors import FolderError, InterlogError, InvalidError, ReadOnlyError
 from interlog.base.version import VERSION
 from interlog.base.work import Worker
+from interlog.core.access import Access
 from interlog.core.backlog import Log
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Namespace, QueueItem, TopicItem, What, is_passing, partitions_of
@@ -83,6 +84,7 @@ class Core:
         self._lent: dict[Queue, None] = {}  # touched since a tick was last written
         self._spill = SpillFolder(files, data / "spill", self._spill_failed)
         self._closed = False
+        self.access: Access
         self._delays: Delays
         self._housekeeper: Housekeeper
         self.recovered: Recovered
@@ -102,7 +104,7 @@ class Core:
     ) -> "Core":
         """The folder locked, its state as it was, a new epoch begun. InterlogError with a sentence if it cannot be."""
         files = files or DiskFiles()
-        rng = rng or random.Random()
+        rng = rng or random.SystemRandom()  # salts of passwords come from it
         folder = open_folder(files, data, rng)
         try:
             core = cls(folder, settings or CoreSettings(), clock or SystemClock(), worker, files)
@@ -127,6 +129,7 @@ class Core:
             self.cursors,
             *self.timers.sections,
         )
+        self.access = Access(self.catalog, rng, self.clock, settings.loopback_users)
         self.catalog.observe(self._catalog_changed)
         replay = Replay(storage, self.catalog, self._states, self.cursors, self.timers)
         self.recovered = recovered = recover(files, folder.path, folder.id, sections, replay.apply)
