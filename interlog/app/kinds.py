@@ -129,6 +129,70 @@ class Duration:
         return str(value)
 
 
+class Number:
+    placeholder = "N"
+
+    def __init__(self, least: int, most: int) -> None:
+        self.least = least
+        self.most = most
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.least} to {self.most}"
+
+    def parse(self, value: object) -> int:
+        number = _whole(value)
+        if number is None or not self.least <= number <= self.most:
+            raise ValueError(f"must be {self.allowed}.")
+        return number
+
+    def text(self, value: int) -> str:
+        return str(value)
+
+
+class Text:
+    """A line of text. A secret one is never shown, not even when it is wrong."""
+
+    placeholder = "TEXT"
+
+    def __init__(self, most_bytes: int, secret: bool = False) -> None:
+        self.most_bytes = most_bytes
+        self.secret = secret
+
+    @property
+    def allowed(self) -> str:
+        return f"1 to {self.most_bytes} bytes of text"
+
+    def parse(self, value: object) -> str:
+        if isinstance(value, str) and value.isprintable() and 1 <= len(value.encode()) <= self.most_bytes:
+            return value
+        raise ValueError(f"must be {self.allowed}.")
+
+    def text(self, value: str) -> str:
+        return value
+
+
+class Names:
+    """Names in a list, or in one text with commas between them; none: an empty list."""
+
+    placeholder = "NAMES"
+    allowed = "names with commas between them, or none"
+
+    def parse(self, value: object) -> tuple[str, ...]:
+        if value == "none":
+            return ()
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, list | tuple):
+            raise ValueError(f"must be {self.allowed}.")
+        stripped = [name.strip() if isinstance(name, str) else "" for name in names]
+        if not all(name and name.isprintable() for name in stripped):
+            raise ValueError(f"must be {self.allowed}.")
+        return tuple(dict.fromkeys(stripped))
+
+    def text(self, value: tuple[str, ...]) -> str:
+        return ",".join(value) or "none"
+
+
 class Folder:
     placeholder = "DIR"
     allowed = "a path"

@@ -19,8 +19,11 @@ from interlog.app.kinds import (
     Duration,
     Folder,
     Kind,
+    Names,
+    Number,
     OptionalFile,
     Port,
+    Text,
     nearest,
 )
 from interlog.base.errors import SettingError
@@ -29,12 +32,17 @@ from interlog.base.log import FORMATS, LEVELS
 FILE_NAME = "interlog.toml"
 ENVIRONMENT_PREFIX = "INTERLOG_"
 
+TLS_PROTOCOLS = frozenset(("amqps", "kafkas", "https"))
+
+# Variables of the command line: the settings' file, and where and as whom its commands reach a running broker.
+NOT_SETTINGS = frozenset(("config", "url", "user", "password"))
+
 KiB, MiB, GiB, TiB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
 
 
 def _row(default: Any, kind: Kind, help: str) -> Any:
-    return field(default=default, metadata={"kind": kind, "help": help})
+    return field(default=default, metadata={"kind": kind, "help": help}, repr=not getattr(kind, "secret", False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,29 @@ class Settings:
         None, Port("RocketMQ remoting", built=False), "The port of RocketMQ 4 clients."
     )
     zookeeper_port: int | None = _row(None, Port("ZooKeeper", built=False), "The port of ZooKeeper clients.")
-    http_port: int | None = _row(15672, Port("HTTP"), "The port of /health, /status and /metrics.")
+    http_port: int | None = _row(15672, Port("HTTP"), "The port of /health, /status, /metrics and the management API.")
+    https_port: int | None = _row(None, Port("HTTP over TLS"), "The port of the same over TLS.")
+    tls_certificate: Path | None = _row(
+        None, OptionalFile(), "The broker's certificate, with those between it and its authority, in PEM form."
+    )
+    tls_key: Path | None = _row(
+        None, OptionalFile(), "The certificate's key, in PEM form and not encrypted. none: it is in tls_certificate."
+    )
+    tls_ca: Path | None = _row(
+        None, OptionalFile(), "The authorities that clients' certificates must come from, in PEM form."
+    )
+    tls_client: Literal["off", "optional", "required"] = _row(
+        "off",
+        Choice("off", "optional", "required"),
+        "Whether clients on TLS ports are asked for a certificate. The name in it may be a user.",
+    )
+    default_user: str = _row(
+        "guest", Text(255), "The administrator that the first start on a fresh folder makes; later starts ignore it."
+    )
+    default_password: str = _row("guest", Text(1024, secret=True), "The password of that user.")
+    loopback_users: tuple[str, ...] = _row(
+        ("guest",), Names(), "Users who may only come from the machine that the broker runs on."
+    )
     durability: Literal["sync", "os"] = _row(
         "sync",
         Choice("sync", "os"),
@@ -78,6 +108,23 @@ class Settings:
     min_free_bytes: int = _row(
         50 * MiB, Bytes(0, 64 * TiB), "Publishers are held back while the disk has less room than this."
     )
+    max_message_bytes: int = _row(
+        128 * MiB, Bytes(KiB, 512 * MiB), "The largest message that is taken, without what it is wrapped in."
+    )
+    consumer_timeout_ms: int = _row(
+        HOUR // 2,
+        Duration(SECOND, 365 * DAY, zero=True),
+        "How long a consumer may keep a message without acknowledging it before its channel is closed. 0: for ever.",
+    )
+    amqp_heartbeat_ms: int = _row(
+        60 * SECOND,
+        Duration(SECOND, HOUR, zero=True),
+        "The heartbeat that AMQP clients are offered, in whole seconds. 0: none.",
+    )
+    amqp_frame_bytes: int = _row(
+        128 * KiB, Bytes(4 * KiB, 16 * MiB), "The largest frame that AMQP clients are offered (frame_max)."
+    )
+    amqp_channel_max: int = _row(2047, Number(1, 65535), "How many channels an AMQP connection may have.")
     ready_file: Path | None = _row(
         None, OptionalFile(), "A file that gets the real addresses as one JSON object once all ports accept."
     )
@@ -157,8 +204,22 @@ def _check(values: Values) -> Settings:
         try:
             checked[name] = row.kind.parse(value)
         except ValueError as error:
-            raise SettingError(f"{name} = {_show(value)} (from {source}) {error}") from None
-    return Settings(**checked)
+            shown = "" if getattr(row.kind, "secret", False) else f" = {_show(value)}"
+            raise SettingError(f"{name}{shown} (from {source}) {error}") from None
+    settings = Settings(**checked)
+    _check_tls(settings)
+    return settings
+
+
+def _check_tls(settings: Settings) -> None:
+    """What no setting can tell alone."""
+    for protocol, port in settings.ports():
+        if protocol in TLS_PROTOCOLS and settings.tls_certificate is None:
+            raise SettingError(f"{protocol}_port = {port} needs a certificate: set tls_certificate and tls_key.")
+    if settings.tls_client != "off" and settings.tls_ca is None:
+        raise SettingError(
+            f"tls_client = {settings.tls_client!r} needs tls_ca: the authorities that clients' certificates come from."
+        )
 
 
 def _did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -196,7 +257,7 @@ def _from_environment(environment: Mapping[str, str]) -> Values:
         if not variable.startswith(ENVIRONMENT_PREFIX) or _is_service_link(variable, environment):
             continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if name == "config":  # names the file; read by the command line before this
+        if name in NOT_SETTINGS:
             continue
         if name not in names or variable != variable.upper():
             near = nearest(name, names)

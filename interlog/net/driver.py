@@ -159,7 +159,9 @@ class Connection(asyncio.Protocol):
         "_make_face",
         "_on_gone",
         "_read_paused",
+        "_tls",
         "_transport",
+        "made",
         "marked",
         "peer",
     )
@@ -171,6 +173,8 @@ class Connection(asyncio.Protocol):
         self._read_paused = False
         self._closing = False
         self._eof = False
+        self._tls = False
+        self.made = False  # its face has it: over TLS, once the handshake is done
         self.marked = False
         self.peer = ""
         self._make_face = make_face
@@ -186,6 +190,8 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=OUTPUT_PAUSE_BYTES, low=OUTPUT_RESUME_BYTES)
         peer = peer_of(self._transport)
         self.peer = peer.address
+        self._tls = peer.tls
+        self.made = True
         self._face = self._make_face(self.wake, peer)
         self._driver.connections.add(self)
         log.debug("connected", peer=self.peer)
@@ -199,7 +205,8 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         self._eof = True
         self._feed(b"")
-        return True  # the face may still owe replies; the connection ends when they have left
+        # The face may still owe replies, and the connection ends when they have left. TLS does not end by halves.
+        return not self._tls
 
     def pause_writing(self) -> None:
         self._guard(self._face.pause)

@@ -1,12 +1,14 @@
 """Listeners: one a protocol. Ports are opened here, connections counted and those past the limit turned away.
 
 In comes an address; out comes the real one (the system may have chosen the port) and, from then on, connections
-whose bytes the driver feeds to a face of the protocol.
+whose bytes the driver feeds to a face of the protocol. Over TLS a connection begins once its handshake is done; one
+that does not finish it counts as open until its time is up.
 """
 
 import asyncio
 import errno
 import socket
+from typing import Any
 
 from interlog.base.errors import InterlogError
 from interlog.base.limits import ACCEPT_BACKLOG, MAX_CONNECTIONS
@@ -14,6 +16,7 @@ from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
 from interlog.faces.face import MakeFace
 from interlog.net.driver import Connection, Driver
+from interlog.net.tls import GOODBYE_SECONDS, HANDSHAKE_SECONDS, Tls
 
 log = get_log("net")
 
@@ -26,7 +29,13 @@ class Listener:
     """One open port."""
 
     def __init__(
-        self, protocol: str, driver: Driver, make_face: MakeFace, metrics: Metrics, limit: int = MAX_CONNECTIONS
+        self,
+        protocol: str,
+        driver: Driver,
+        make_face: MakeFace,
+        metrics: Metrics,
+        limit: int = MAX_CONNECTIONS,
+        tls: Tls | None = None,
     ) -> None:
         self.protocol = protocol
         self.address = ""
@@ -34,6 +43,8 @@ class Listener:
         self._driver = driver
         self._make_face = make_face
         self._limit = limit
+        self._tls = tls
+        self._loop: asyncio.AbstractEventLoop
         self._server: asyncio.Server | None = None
         self._full = False
         labels = (("protocol", protocol),)
@@ -43,12 +54,18 @@ class Listener:
         self._refused = metrics.counter(
             "interlog_connections_refused_total", "Connections closed at once because there were too many.", labels
         )
+        self._unshaken = metrics.counter(
+            "interlog_handshakes_failed_total", "TLS connections that never became one.", labels
+        )
 
     async def listen(self, loop: asyncio.AbstractEventLoop, host: str, port: int) -> None:
         """Open the port; `address` is the real one afterwards. ListenError says why not."""
         opened = _open(self.protocol, host, port)
+        self._loop = loop
         try:
-            self._server = await loop.create_server(self._connection, sock=opened, backlog=ACCEPT_BACKLOG)
+            self._server = await loop.create_server(
+                self._connection, sock=opened, backlog=ACCEPT_BACKLOG, **self._options()
+            )
         except OSError as error:
             opened.close()
             raise _listen_error(self.protocol, host, port, error) from None
@@ -71,7 +88,25 @@ class Listener:
         connection = Connection(self._driver, self._make_face, self._gone)
         self.open += 1
         self._accepted.value += 1
+        if self._tls is not None:
+            # The loop tells nobody of a handshake that failed.
+            self._loop.call_later(HANDSHAKE_SECONDS + 1, self._check_handshake, connection)
         return connection
+
+    def _options(self) -> dict[str, Any]:
+        if self._tls is None:
+            return {}
+        return {
+            "ssl": self._tls.context,
+            "ssl_handshake_timeout": HANDSHAKE_SECONDS,
+            "ssl_shutdown_timeout": GOODBYE_SECONDS,
+        }
+
+    def _check_handshake(self, connection: Connection) -> None:
+        if not connection.made:
+            self._unshaken.value += 1
+            log.debug("a TLS handshake failed", protocol=self.protocol)
+            self._gone()
 
     def _gone(self) -> None:
         self.open -= 1
