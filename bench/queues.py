@@ -1,6 +1,6 @@
 """What a queue costs a message: append, lease and ack, in microseconds of this process's CPU, best of several rounds.
 
-python3 bench/queue_costs.py
+python3 dev.py bench queues
 """
 
 import sys
