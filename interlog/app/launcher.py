@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from interlog.app.settings import Settings
+from interlog.app.settings import TLS_PROTOCOLS, Settings
 from interlog.base.clock import Clock, SystemClock
 from interlog.base.errors import FolderError
 from interlog.base.limits import DRAIN_SECONDS, MAX_CONNECTIONS, MAX_HTTP_CONNECTIONS
@@ -23,6 +23,7 @@ from interlog.core.broker import Core, CoreSettings
 from interlog.faces.face import MakeFace, Peer, Wake
 from interlog.net.driver import Driver
 from interlog.net.listener import Listener
+from interlog.net.tls import Tls, TlsError
 from interlog.net.worker import ThreadWorker
 from interlog.web.http import HttpFace
 from interlog.web.status import OS_WARNING, About, Status
@@ -43,6 +44,7 @@ class Launcher:
         self._driver: Driver | None = None
         self._listeners: list[Listener] = []
         self._status: Status | None = None
+        self._tls: Tls | None = None
 
     @property
     def core(self) -> Core:
@@ -71,6 +73,8 @@ class Launcher:
         self._core = core = Core.open(data, settings=core_settings(settings), clock=clock, worker=worker)
         self._undo.append(core.close)
         self._undo.append(worker.drain)  # what is under way ends before the core closes
+        if core.access.make_first_user(settings.default_user, settings.default_password):
+            log.debug("first user", user=settings.default_user)
         log.info("data", folder=data, durability=settings.durability, opened_ms=_since(clock, began))
         if settings.durability == "os":
             log.warning(OS_WARNING)
@@ -86,10 +90,14 @@ class Launcher:
         def http(wake: Wake, peer: Peer) -> HttpFace:
             return HttpFace(routes, clock, wake)
 
-        faces: dict[str, tuple[MakeFace, int]] = {"http": (http, MAX_HTTP_CONNECTIONS)}
+        faces: dict[str, tuple[MakeFace, int]] = {
+            "http": (http, MAX_HTTP_CONNECTIONS),
+            "https": (http, MAX_HTTP_CONNECTIONS),
+        }
         for protocol, port in settings.ports():
             make_face, limit = faces[protocol]
-            listener = Listener(protocol, driver, make_face, metrics, min(limit, MAX_CONNECTIONS))
+            tls = self._certificates() if protocol in TLS_PROTOCOLS else None
+            listener = Listener(protocol, driver, make_face, metrics, min(limit, MAX_CONNECTIONS), tls)
             self._listeners.append(listener)
             await listener.listen(loop, settings.host, port)
             self.addresses[protocol] = listener.address
@@ -99,6 +107,25 @@ class Launcher:
             _write_ready_file(settings.ready_file, self.addresses)
             self._undo.append(lambda: _remove(settings.ready_file))
         log.info("ready", version=VERSION, pid=os.getpid(), in_ms=_since(clock, began))
+
+    def reload_certificates(self) -> None:
+        """Read the files of the broker's certificate again; open connections stay as they are."""
+        if self._tls is None:
+            return
+        try:
+            self._tls.reload()
+        except TlsError as error:
+            log.error("the old certificate stays in use", reason=error)
+        else:
+            log.info("certificate", file=self.settings.tls_certificate)
+
+    def _certificates(self) -> Tls:
+        """One for all TLS ports."""
+        settings = self.settings
+        if self._tls is None:
+            assert settings.tls_certificate is not None, "the settings have been checked"
+            self._tls = Tls(settings.tls_certificate, settings.tls_key, settings.tls_ca, settings.tls_client)
+        return self._tls
 
     async def stop(self) -> None:
         """Stop in reverse. Safe to call at any time, and again."""
@@ -142,6 +169,7 @@ def core_settings(settings: Settings) -> CoreSettings:
         memory_bytes=settings.memory_bytes,
         queue_memory_bytes=settings.queue_memory_bytes,
         min_free_bytes=settings.min_free_bytes,
+        loopback_users=settings.loopback_users,
     )
 
 
