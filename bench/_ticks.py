@@ -1,9 +1,10 @@
-"""What a tick and a poll cost by themselves: with nothing to do, with one message, with thousands of queues and topics."""
+"""What a tick and a poll cost: with nothing to do, with one message, with thousands of queues and topics."""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from _append import ready_batch
 from _rig import Broker, Report
 
 from interlog.core.memory import record_size
@@ -91,10 +92,10 @@ def polls(folder: Callable[[], Path], report: Report, quick: bool) -> None:
     report.row("poll, every queue has a message out", cost(poll, 20, 5), "us", most=1000.0)
     report.row("status", cost(core.status, 5, 5), "us", most=20_000.0)
     report.row("commit, nothing to do", cost(core.commit, 2000, 3), "us", most=10.0)
-    topic = core.topic("/", "topic-0")
+    topic, batch = core.topic("/", "topic-0"), ready_batch(100)
     for _ in range(200 if quick else 2000):
         for _ in range(50):
-            topic.append_batch(0, _batch())
+            topic.append_batch(0, batch)
         core.commit()
     report.row("poll, one topic has 100,000 batches in the journal", cost(poll, 20, 5), "us", most=1000.0)
     broker.close()
@@ -123,9 +124,3 @@ def worst(folder: Callable[[], Path], report: Report, quick: bool, queues: int) 
             broker.settle()
     report.row("poll that begins a checkpoint of all queues, worst", longest * 1e3, "ms")
     broker.close()
-
-
-def _batch() -> bytes:
-    from _append import ready_batch
-
-    return ready_batch(100)
