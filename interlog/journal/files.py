@@ -248,7 +248,11 @@ class DiskFiles:
         if path.parent != path:
             self.make_folder(path.parent)
         path.mkdir(exist_ok=True)
-        self.sync_folder(path.parent)
+        try:
+            self.sync_folder(path.parent)
+        except OSError:
+            path.rmdir()  # or the next call would find it and take it for lasting
+            raise
 
     def rename(self, old: Path, new: Path) -> None:
         os.rename(old, new)

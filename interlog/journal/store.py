@@ -163,7 +163,10 @@ class LocalStore:
         self._files.remove_folder(self._folder / str(partition))
 
     def tidy(self) -> None:
-        for partition in self.partitions():
+        partitions = self.partitions()
+        if partitions:
+            self._files.sync_folder(self._folder)  # a kill may have come just after one of them was made
+        for partition in partitions:
             folder = self._folder / str(partition)
             logs = {str(name) for name in self.segments(partition)}
             for name in self._files.list(folder):

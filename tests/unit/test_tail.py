@@ -56,3 +56,15 @@ def test_partitions_that_come_and_go_leave_nothing() -> None:
         tail.forget(run, 1)
     assert tail.bytes == 0
     assert len(tail._order) < 1000
+
+
+def test_while_it_holds_nothing_goes_and_afterwards_the_oldest_does() -> None:
+    tail = Tail(100)
+    run = Run()
+    tail.add(run, b"old" * 10)
+    tail.hold()
+    for _ in range(4):
+        tail.add(run, b"x" * 200)
+    assert len(run) == 5
+    tail.release()
+    assert (len(run), run.first, tail.bytes) == (0, 5, 0)
