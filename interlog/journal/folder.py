@@ -69,7 +69,12 @@ def open_folder(files: Files, path: Path, rng: random.Random, *, shards: int = 1
         raise _cannot_use(path, error) from None
     try:
         created = not files.exists(path / NAME)
-        info = _create(files, path, rng, shards) if created else _read(files, path)
+        if created:
+            info = _create(files, path, rng, shards)
+        else:
+            info = _read(files, path)
+            # A kill may have come between the file's new name and the sync that makes it last.
+            files.sync_folder(path)
         return Folder(info, created, lock)
     except OSError as error:
         lock.release()
@@ -103,6 +108,11 @@ def _create(files: Files, path: Path, rng: random.Random, shards: int) -> Folder
     file.write([text.encode()], 0)
     file.sync()
     file.close()
+    try:
+        # The folder itself may be there only since a start that was killed.
+        files.sync_folder(path.parent)
+    except OSError:
+        pass  # whoever made it may have a parent that this user cannot open: then its name is their business
     # Under its name it is always whole; and it lasts before anything else is made in the folder.
     files.rename(new, path / NAME)
     files.sync_folder(path)

@@ -115,3 +115,34 @@ def test_making_a_folder_can_be_interrupted_anywhere(tmp_path: Path) -> None:
             else:
                 files.kill()
             open_folder(files, path, random.Random(2)).release()
+
+
+def test_a_name_that_a_kill_left_unsynced_lasts_from_the_next_start(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    files = FaultyFiles(tmp_path / "trash")
+    open_folder(files, path, random.Random(1)).release()
+    names = [operation for operation, _ in files.log]
+    files.kill()
+    (path / "folder.json").unlink()
+    files.faults = [Fault(len(names), FaultKind.POWER_CUT)]  # the sync of the folder
+    with pytest.raises(PowerCut):
+        open_folder(files, path, random.Random(1))
+    files.kill()
+    folder = open_folder(files, path, random.Random(2))
+    files.power_cut(random.Random(3))
+    assert read_folder(files, path) == folder.info
+
+
+def test_any_bit_of_folder_json_that_flips_is_found(tmp_path: Path) -> None:
+    folder = open_folder(FILES, tmp_path, random.Random(1))
+    folder.release()
+    path = tmp_path / "folder.json"
+    text = path.read_bytes()
+    for position in range(len(text) * 8):
+        flipped = bytearray(text)
+        flipped[position // 8] ^= 1 << position % 8
+        path.write_bytes(flipped)
+        try:
+            assert read_folder(FILES, tmp_path) == folder.info
+        except FolderError as error:
+            assert "folder.json" in str(error)
