@@ -79,7 +79,7 @@ class Access:
         if self.find(name) is None:
             # A password that everybody knows is not worth the time of a start.
             least = dict.fromkeys(secrets.ITERATIONS, secrets.LEAST_ITERATIONS)
-            self._add(name, password, (ADMINISTRATOR,), least if password == GUEST else secrets.ITERATIONS)
+            self._put(name, password, (ADMINISTRATOR,), least if password == GUEST else secrets.ITERATIONS)
         self.set_permissions(DEFAULT_NAMESPACE, name, ".*", ".*", ".*")
         self._catalog.put(*_MARK, {})
         return True
@@ -162,7 +162,11 @@ class Access:
         """Without a password the user can only come in by a certificate."""
         if self.find(name) is not None:
             raise ExistsError(f"there is a user {name} already")
-        return self._add(name, password, tags, secrets.ITERATIONS)
+        return self.put_user(name, password, tags)
+
+    def put_user(self, name: str, password: str | None, tags: Iterable[str] = ()) -> User:
+        """Make a user, or put another password and other tags in place of those it has."""
+        return self._put(name, password, tags, secrets.ITERATIONS)
 
     def set_password(self, name: str, password: str | None) -> None:
         tags = self.user(name).tags
@@ -186,7 +190,7 @@ class Access:
             raise NotFoundError(f"there is no user {name}")
         return item
 
-    def _add(self, name: str, password: str | None, tags: Iterable[str], iterations: Mapping[str, int]) -> User:
+    def _put(self, name: str, password: str | None, tags: Iterable[str], iterations: Mapping[str, int]) -> User:
         check_name(USER, name)
         return user_of(self._catalog.put(USER, "", name, user_value(tags, self._secrets(password, iterations))))
 

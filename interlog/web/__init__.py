@@ -1,1 +1,1 @@
-"""The HTTP side: health, status, metrics; later the management API and the page."""
+"""The HTTP side: health, status, metrics, the management API; later the page."""

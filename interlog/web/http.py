@@ -1,11 +1,12 @@
-"""HTTP/1.1 as a pure object: bytes in, bytes out; h11 knows the protocol, the routes know the answers.
+"""HTTP/1.1 as a pure object: bytes in, bytes out; h11 knows the protocol, the router knows the answers.
 
-In come a connection's bytes; out go responses in order. A route is a path, the methods it takes and a function from
-a request to a response. Whatever goes wrong is answered in JSON: {"error": "...", "reason": "a sentence"}.
+In come a connection's bytes; out go responses in order. A response that says that something lasts has the ticket of
+its tick: it is parked until the ticket resolves, and what the peer sends meanwhile waits behind it. Whatever goes
+wrong is answered in JSON: {"error": "...", "reason": "a sentence"}.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from interlog.base.limits import (
     OUTPUT_PAUSE_BYTES,
 )
 from interlog.base.log import get_log
+from interlog.journal.journal import Outcome, Ticket
 
 if TYPE_CHECKING:
     import h11
@@ -34,6 +36,9 @@ class Request:
     query: str
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
+    host: str = ""  # of the peer
+    loopback: bool = True
+    parts: tuple[str, ...] = ()  # of the path, where its route leaves them open
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,10 @@ class Response:
     body: bytes
     content_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
+    ticket: Ticket | None = None  # said once this lasts
 
 
-Handler = Callable[[Request], Response]
-Routes = Mapping[str, Mapping[str, Handler]]  # path → method → handler
+Answer = Callable[[Request], Response]
 
 
 def json_response(content: object, status: int = 200) -> Response:
@@ -58,19 +63,21 @@ def error_response(status: int, error: str, reason: str, headers: tuple[tuple[st
 
 
 class HttpFace:
-    """One HTTP connection. Nothing is parked, nothing is pushed.
+    """One HTTP connection. Nothing is pushed.
 
     Requests that come in one burst are answered only as fast as the peer reads: past OUTPUT_PAUSE_BYTES of output
     the rest of the burst waits, and the driver is asked to read no more.
     """
 
-    parked = 0
-
-    def __init__(self, routes: Routes, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, answer: Answer, clock: Clock, wake: Callable[[], None], host: str = "", loopback: bool = True
+    ) -> None:
         import h11  # here, because a broker nobody asks over HTTP need not pay for it at start
 
         self._h11 = h11
-        self._routes = routes
+        self._answer_to = answer
+        self._host = host
+        self._loopback = loopback
         self._clock = clock
         self._wake = wake
         self._connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HTTP_HEAD_BYTES)
@@ -79,11 +86,20 @@ class HttpFace:
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._paused = False
-        self.holding = False
+        self._more = False  # there is more to answer than the peer reads
+        self._parked: Response | None = None
         self._since = clock.monotonic()  # when the request under way, or the wait for one, began
         self._partial = False  # some bytes of a request are here, not all
         self._stopping = False
         self.closed = False
+
+    @property
+    def holding(self) -> bool:
+        return self._more or self._parked is not None
+
+    @property
+    def parked(self) -> int:
+        return int(self._parked is not None)
 
     # -- bytes in
 
@@ -103,11 +119,11 @@ class HttpFace:
     def _proceed(self) -> None:
         """Answer what is here, until there is no whole request or too much output."""
         h11 = self._h11
-        self.holding = False
+        self._more = False
         try:
-            while not self.closed:
+            while not self.closed and self._parked is None:
                 if self._output_bytes >= OUTPUT_PAUSE_BYTES:
-                    self.holding = True
+                    self._more = True
                     break
                 event = self._connection.next_event()
                 if event is h11.NEED_DATA or event is h11.PAUSED:
@@ -138,8 +154,32 @@ class HttpFace:
     def _answer(self, event: "h11.Request") -> None:
         target, _, query = event.target.decode("ascii", "replace").partition("?")
         headers = tuple((bytes(name), bytes(value)) for name, value in event.headers)
-        request = Request(event.method.decode("ascii"), target, query, headers, bytes(self._body))
-        self._respond(self._route(request), head_only=request.method == "HEAD")
+        method, body = event.method.decode("ascii"), bytes(self._body)
+        request = Request(method, target, query, headers, body, self._host, self._loopback)
+        try:
+            response = self._answer_to(request)
+        except Exception as error:
+            log.failure("a request failed", error, path=request.path)
+            response = error_response(500, "internal_error", "The broker could not answer; its log says why.")
+        if response.ticket is None:
+            self._finish(response)
+        else:
+            self._parked = response
+            response.ticket.when_durable(self._lasts)
+
+    def _lasts(self, outcome: Outcome) -> None:
+        response, self._parked = self._parked, None
+        if self.closed or response is None:
+            return
+        if outcome is not Outcome.DURABLE:
+            response = error_response(503, "not_durable", "The change may not outlast the broker: its journal failed.")
+        self._finish(response)
+        self._proceed()
+        self._wake()
+
+    def _finish(self, response: Response) -> None:
+        assert self._request is not None, "there is one to answer"
+        self._respond(response, head_only=self._request.method == b"HEAD")
         self._request = None
         self._partial = bool(self._connection.trailing_data[0])
         self._since = self._clock.monotonic()
@@ -148,31 +188,11 @@ class HttpFace:
         else:
             self._connection.start_next_cycle()
 
-    def _route(self, request: Request) -> Response:
-        methods = self._routes.get(request.path)
-        if methods is None:
-            known = ", ".join(self._routes)
-            return error_response(404, "not_found", f"There is nothing at {request.path}. There is: {known}.")
-        handler = methods.get("GET" if request.method == "HEAD" else request.method)
-        if handler is None:
-            allowed = ", ".join([*methods, "HEAD"] if "GET" in methods else methods)
-            reason = f"{request.path} takes {allowed}, not {request.method}."
-            return error_response(405, "method_not_allowed", reason, (("Allow", allowed),))
-        try:
-            return handler(request)
-        except Exception as error:
-            log.failure("a request failed", error, path=request.path)
-            return error_response(500, "internal_error", "The broker could not answer; its log says why.")
-
     def _respond(self, response: Response, head_only: bool = False) -> None:
         h11 = self._h11
-        headers = [
-            ("Content-Type", response.content_type),
-            ("Content-Length", str(len(response.body))),
-            ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-            *response.headers,
-        ]
+        headers = [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"), *response.headers]
+        if response.status != 204:
+            headers += [("Content-Type", response.content_type), ("Content-Length", str(len(response.body)))]
         if self._stopping:
             headers.append(("Connection", "close"))
         self._send(h11.Response(status_code=response.status, headers=headers))
@@ -199,11 +219,11 @@ class HttpFace:
     # -- what the driver asks
 
     def take_output(self) -> Sequence[bytes]:
-        if self.holding and not self._paused:
+        if self._more and not self._paused:
             self._proceed()
         output, self._output = self._output, []
         self._output_bytes = 0
-        if self.holding and not self._paused:
+        if self._more and not self._paused:
             self._wake()  # there is more to answer: come again in the next turn
         return output
 
@@ -211,7 +231,7 @@ class HttpFace:
         """Hang up on those who take too long."""
         waited = self._clock.monotonic() - self._since
         if self.holding:
-            return  # the peer reads slowly; its requests are here
+            return  # the peer reads slowly, or waits for the disk; its requests are here
         if self._partial or self._request is not None:
             if waited > HTTP_REQUEST_SECONDS:
                 self._refuse(408, f"A request must be whole within {HTTP_REQUEST_SECONDS:.0f} seconds.")

@@ -12,7 +12,8 @@ from typing import Any
 from interlog.base.clock import Clock
 from interlog.base.metrics import CONTENT_TYPE, Metrics
 from interlog.base.version import VERSION
-from interlog.web.http import Request, Response, Routes, json_response
+from interlog.web.http import Request, Response, json_response
+from interlog.web.router import Routes
 
 OS_WARNING = (
     "Durability is os: what is acknowledged may be lost in a power cut until the operating system has written it out."

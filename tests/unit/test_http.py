@@ -9,6 +9,7 @@ from interlog.base.clock import ManualClock
 from interlog.base.limits import MAX_HTTP_BODY_BYTES, MAX_HTTP_HEAD_BYTES, OUTPUT_PAUSE_BYTES
 from interlog.base.metrics import Metrics
 from interlog.web.http import HttpFace, Request, Response, json_response
+from interlog.web.router import Router
 from interlog.web.status import About, Status
 
 CORE: dict[str, Any] = {"journal": {"state": "ok", "tail": 7}, "epoch": 3, "topics": 2, "writable": True}
@@ -33,7 +34,7 @@ class Bench:
         self.face = self.open()
 
     def open(self) -> HttpFace:
-        return HttpFace(self.routes, self.clock, self.wake)
+        return HttpFace(Router(self.routes).answer, self.clock, self.wake)
 
     def wake(self) -> None:
         self.woken += 1
