@@ -26,6 +26,7 @@ from interlog.net.listener import Listener
 from interlog.net.tls import Tls, TlsError
 from interlog.net.worker import ThreadWorker
 from interlog.web.http import HttpFace
+from interlog.web.management import management
 from interlog.web.status import OS_WARNING, About, Status
 
 log = get_log("app")
@@ -85,10 +86,10 @@ class Launcher:
         self._undo.append(driver.close)
         about = About(str(data), settings.durability, settings.flush_ms, began, self.addresses)
         self._status = Status(core.status, about, clock, metrics)
-        routes = self._status.routes()
+        answer = management(self._status, core).answer
 
         def http(wake: Wake, peer: Peer) -> HttpFace:
-            return HttpFace(routes, clock, wake)
+            return HttpFace(answer, clock, wake, peer.host, peer.loopback)
 
         faces: dict[str, tuple[MakeFace, int]] = {
             "http": (http, MAX_HTTP_CONNECTIONS),
