@@ -5,13 +5,13 @@
 
 from typing import TYPE_CHECKING
 
-from interlog.base.errors import InterlogError
+from interlog.base.errors import InterlogError, SettingError
 from interlog.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from interlog.app.embedded import Broker
 
-__all__ = ["Broker", "InterlogError", "__version__"]
+__all__ = ["Broker", "InterlogError", "SettingError", "__version__"]
 
 
 def __getattr__(name: str) -> object:

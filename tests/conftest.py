@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,12 +27,20 @@ def seeds(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts brokers: serve("--durability", "os", data=folder). They are killed when the test ends."""
+    """Starts brokers: serve("--durability", "os", data=folder). They are killed when the test ends.
+
+    `before` is a command that becomes the broker, such as one that makes it a small disk first.
+    """
     started: list[Served] = []
 
-    def start(*flags: str, data: Path | None = None, environment: dict[str, str] | None = None) -> Served:
+    def start(
+        *flags: str,
+        data: Path | None = None,
+        environment: dict[str, str] | None = None,
+        before: Sequence[str] = (),
+    ) -> Served:
         ready_file = tmp_path / f"ready-{len(started)}.json"
-        words = [sys.executable, "-m", "interlog", "serve", "--data", str(data or tmp_path / "data")]
+        words = [*before, sys.executable, "-m", "interlog", "serve", "--data", str(data or tmp_path / "data")]
         if "--http-port" not in flags:
             words += ["--http-port", "0"]
         words += ["--ready-file", str(ready_file), *flags]

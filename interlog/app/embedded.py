@@ -4,7 +4,8 @@
         print(broker.addresses["http"])
 
 Without a data folder it makes a temporary one and removes it afterwards; what is kept there need not outlast the
-process, so its durability is "os" unless told otherwise. Settings are those of `interlog serve`, by the same names;
+process, so its durability is "os" unless told otherwise, and its journal files are small: a temporary folder is often
+in memory. Settings are those of `interlog serve`, by the same names;
 no settings file and no environment is read. It runs on the event loop that is running. Several brokers in one
 process do not know of each other.
 """
@@ -14,12 +15,14 @@ import tempfile
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from interlog.app.kinds import Port
 from interlog.app.launcher import Launcher
 from interlog.app.settings import Settings, from_arguments, table
 from interlog.core.broker import Core
+
+TEMPORARY_JOURNAL_FILE_BYTES: Final = 16 << 20
 
 
 class Broker:
@@ -32,6 +35,7 @@ class Broker:
         }
         if data is None:
             self._arguments["durability"] = "os"
+            self._arguments["journal_file_bytes"] = TEMPORARY_JOURNAL_FILE_BYTES
         else:
             self._arguments["data"] = Path(data)
         self._arguments.update(settings)

@@ -63,7 +63,7 @@ class Launcher:
     async def _start(self) -> None:
         settings = self.settings
         loop = asyncio.get_running_loop()
-        clock = SystemClock()
+        clock = SystemClock(_set_back)
         began = clock.monotonic()
         metrics = Metrics()
         _remove(settings.ready_file)  # one from an earlier start would lie
@@ -157,6 +157,14 @@ class Launcher:
     def _failed(self, error: BaseException) -> None:
         self.failure = error
         self.on_failure()
+
+
+def _set_back(ms: int) -> None:
+    log.warning(
+        f"The machine's clock is {ms / 1000:.1f} s behind what it showed: it was set back. The broker's time goes on "
+        "as before until the clock has caught up; a restart before that takes the clock's time.",
+        set_back_ms=ms,
+    )
 
 
 def core_settings(settings: Settings) -> CoreSettings:

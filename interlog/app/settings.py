@@ -245,7 +245,9 @@ def _from_file(config: Path | None, folder: Path) -> Values:
 
     try:
         content = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SettingError(f"The settings file {path} is not TOML: it is not UTF-8 at byte {error.start}.") from None
+    except tomllib.TOMLDecodeError as error:
         raise SettingError(f"The settings file {path} is not TOML: {error}.") from None
     return {name: (value, str(path)) for name, value in content.items()}
 

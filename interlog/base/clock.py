@@ -5,7 +5,11 @@ goes on at the pace of the monotonic clock until the machine's clock has caught 
 """
 
 import time
-from typing import Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
+
+# Clocks are corrected by little steps all the time; only more than this is worth a word.
+_TOLD_MS: Final = 1_000
 
 
 class Clock(Protocol):
@@ -19,10 +23,15 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock, made to never go back. `set_back_ms` tells how far it was seen to jump back."""
+    """The machine's clock, made to never go back. `set_back_ms` tells how far it was seen to jump back.
 
-    def __init__(self) -> None:
+    `on_set_back` is told so once a jump, with the milliseconds.
+    """
+
+    def __init__(self, on_set_back: Callable[[int], None] | None = None) -> None:
         self._offset_ns = time.time_ns() - time.monotonic_ns()
+        self._on_set_back = on_set_back
+        self._told_ms = 0
         self.set_back_ms = 0
 
     def now_ms(self) -> int:
@@ -30,9 +39,13 @@ class SystemClock:
         offset = time.time_ns() - monotonic
         if offset > self._offset_ns:
             self._offset_ns = offset
-            self.set_back_ms = 0
+            self.set_back_ms = self._told_ms = 0
         else:
             self.set_back_ms = (self._offset_ns - offset) // 1_000_000
+            if self.set_back_ms >= self._told_ms + _TOLD_MS:
+                self._told_ms = self.set_back_ms
+                if self._on_set_back is not None:
+                    self._on_set_back(self.set_back_ms)
         return (monotonic + self._offset_ns) // 1_000_000
 
     def monotonic(self) -> float:

@@ -22,6 +22,15 @@ NAME = "meta.db"
 # What SQLite raises of a damaged file; the second where its own sentence about the damage holds damaged bytes.
 _SPOILT = (sqlite3.DatabaseError, UnicodeDecodeError)
 PREVIOUS = "meta.previous.db"
+_NO_ROOM_BESIDE = frozenset(
+    (
+        sqlite3.SQLITE_IOERR_SHMOPEN,
+        sqlite3.SQLITE_IOERR_SHMSIZE,
+        sqlite3.SQLITE_IOERR_SHMMAP,
+        sqlite3.SQLITE_IOERR_SHMLOCK,
+        sqlite3.SQLITE_IOERR_WRITE,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +93,12 @@ class Checkpoint:
         """The one that is there. DamageError if it cannot be believed, FolderError if it is not of this folder."""
         if not path.exists():
             raise DamageError(str(path), 0, "the checkpoint is missing.")
+        if not path.is_file():
+            raise DamageError(str(path), 0, "the checkpoint is not a file.")
         try:
             self = cls(path, tables)
         except _SPOILT as error:
+            _raise_if_sound(path, error)
             raise DamageError(str(path), 0, f"the checkpoint cannot be read: {error}.") from None
         try:
             self._read_about(folder_id)
@@ -99,6 +111,7 @@ class Checkpoint:
                 raise DamageError(str(path), 0, f"the checkpoint is damaged: {verdict}.")
         except _SPOILT as error:
             self.close()
+            _raise_if_sound(path, error)
             raise DamageError(str(path), 0, f"the checkpoint cannot be read: {error}.") from None
         except BaseException:
             self.close()
@@ -176,6 +189,7 @@ class Checkpoint:
             raise self._unreadable(table.name, error) from None
 
     def _unreadable(self, table: str, error: Exception) -> DamageError:
+        _raise_if_sound(self.path, error)
         return DamageError(str(self.path), 0, f"table {table} cannot be read: {error}.")
 
     def _checked(self, table: Table, row: Row) -> Row:
@@ -238,6 +252,27 @@ class Checkpoint:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _raise_if_sound(path: Path, error: Exception) -> None:
+    """FolderError where SQLite failed and it was not the file's fault: then no other copy would do better."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return
+    match code & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            what = "there is no room on the disk. Make room"
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            what = "another program has it open and locked. Close that program"
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            what = "it may not be written by this user, or the disk is read-only. Mend that"
+        case sqlite3.SQLITE_CANTOPEN:
+            what = "files beside it cannot be made: the disk may be full, or the folder not writable. Mend that"
+        case sqlite3.SQLITE_IOERR if code in _NO_ROOM_BESIDE:
+            what = "files beside it cannot be made: the disk may be full or failing. Mend that"
+        case _:
+            return
+    raise FolderError(f"The checkpoint {path} cannot be used: {what}, then start again; it has not been changed.")
 
 
 def copy_whole(files: Files, source: File, target: Path) -> None:

@@ -66,7 +66,7 @@ def open_folder(files: Files, path: Path, rng: random.Random, *, shards: int = 1
             _refuse_foreign(path, names)
         lock = files.lock(path / LOCK)
     except OSError as error:
-        raise _cannot_use(path, error) from None
+        raise cannot_use(path, error) from None
     try:
         created = not files.exists(path / NAME)
         if created:
@@ -78,7 +78,7 @@ def open_folder(files: Files, path: Path, rng: random.Random, *, shards: int = 1
         return Folder(info, created, lock)
     except OSError as error:
         lock.release()
-        raise _cannot_use(path, error) from None
+        raise cannot_use(path, error) from None
     except BaseException:
         lock.release()
         raise
@@ -95,7 +95,7 @@ def read_folder(files: Files, path: Path) -> FolderInfo:
             raise FolderError(f"{path} is not a data folder: there is no {NAME} in it. Name the right one with --data.")
         return _read(files, path)
     except OSError as error:
-        raise _cannot_use(path, error) from None
+        raise cannot_use(path, error) from None
 
 
 def _create(files: Files, path: Path, rng: random.Random, shards: int) -> FolderInfo:
@@ -170,7 +170,28 @@ def _refuse_foreign(path: Path, names: list[str]) -> None:
         )
 
 
-def _cannot_use(path: Path, error: OSError) -> FolderError:
+def cannot_start(
+    files: Files, path: Path, error: Exception, journal_file_bytes: int, min_free_bytes: int
+) -> FolderError:
+    """What failed while a folder was opened, as a sentence. That a disk is full may show in several ways."""
+    try:
+        free = files.free_bytes(path)
+    except OSError as failure:
+        return cannot_use(path, failure)
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if full or (not isinstance(error, OSError) and free < journal_file_bytes + min_free_bytes):
+        return FolderError(
+            f"There is no room on the disk of the data folder {path}: {free} bytes are free, a journal file takes "
+            f"{journal_file_bytes} (journal_file_bytes) and {min_free_bytes} are kept in reserve (min_free_bytes). "
+            "Make room, name another folder with --data, or choose a smaller journal_file_bytes."
+        )
+    if isinstance(error, OSError):
+        return cannot_use(path, error)
+    return FolderError(f"The data folder {path} cannot be used: {error}. Check its disk, then start again.")
+
+
+def cannot_use(path: Path, error: OSError) -> FolderError:
+    """What went wrong with the data folder, as a sentence with what to do."""
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         what = f"{path} is not a folder, or a part of its path is a file"
     elif error.errno in (errno.EACCES, errno.EPERM):

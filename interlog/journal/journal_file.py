@@ -31,12 +31,17 @@ from interlog.journal.files import Buffer, File, Files
 FORMAT = 1
 SPARE = "spare"
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT))
+NEWER_ADVICE = "Start the version of Interlog that wrote it; nothing has been changed."
 
 _MAGIC = b"ILOGFILE"
 _HEADER = struct.Struct("<8sIIQQ16s12x")
 _CRC = struct.Struct("<I")
 FILE_HEADER_BYTES = _HEADER.size + _CRC.size
 _NAME = re.compile(r"(\d{16})\.journal")
+
+
+class NewerFormatError(FormatError):
+    """The header is whole, and of a later format. What a file of it holds must never be taken for damage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,9 @@ def read_file_header(data: Buffer) -> FileHeader:
     if crc32c.crc32c(data[: _HEADER.size]) != _CRC.unpack_from(data, _HEADER.size)[0]:
         raise FormatError("the file header's CRC does not match its bytes")
     if version != FORMAT:
-        raise FormatError(f"journal file format {version} is not known to this version of Interlog")
+        raise NewerFormatError(
+            f"the file has format {version}, written by a newer version of Interlog; this one knows {FORMAT}"
+        )
     return FileHeader(shard, number, first_sequence, folder_id)
 
 

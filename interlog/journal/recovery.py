@@ -15,8 +15,9 @@ from interlog.base.errors import DamageError, FormatError
 from interlog.journal.checkpoint import NAME, PREVIOUS, Checkpoint, copy_whole
 from interlog.journal.files import Files
 from interlog.journal.journal_file import FILE_HEADER_BYTES, file_name, file_numbers, read_file_header
-from interlog.journal.scan import Found, Position, Scan, ScanResult, cut
+from interlog.journal.scan import Found, Position, Scan, ScanResult, cut, missing_beginning
 from interlog.journal.section import Row, Section, Table
+from interlog.journal.sync_mark import read_mark
 
 log = logging.getLogger("interlog.journal")
 
@@ -43,6 +44,9 @@ def recover(
     checkpoint = _checkpoint(files, data, folder_id, sections)
     try:
         mark = checkpoint.mark
+        beginning = missing_beginning(data / "journal", file_numbers(files, data / "journal"))
+        if beginning is not None and not mark.sequence:
+            raise beginning
         start = Position(mark.file, mark.position, mark.sequence + 1, mark.epoch) if mark.sequence else None
         scan = Scan(files, data / "journal", folder_id, start, mark.sequence)
         for found in scan:
@@ -72,7 +76,9 @@ def _checkpoint(files: Files, data: Path, folder_id: bytes, sections: Sequence[S
     tables = [section.table for section in sections]
     numbers = file_numbers(files, data / "journal")
     path = data / NAME
-    if not numbers and not path.exists() and not (data / PREVIOUS).exists():
+    new = not numbers and not (data / PREVIOUS).exists() and not files.list(data / "segments")
+    new = new and not read_mark(files, data / "journal", folder_id).sequence
+    if new and not path.exists():
         return Checkpoint.create(path, tables, folder_id.hex())
     try:
         return _load(path, tables, folder_id, sections)
@@ -80,11 +86,15 @@ def _checkpoint(files: Files, data: Path, folder_id: bytes, sections: Sequence[S
         raise
     except DamageError as error:
         first = error
+    if new:
+        log.warning("%s Nothing was ever written to the journal, so it is made again.", first)
+        _put_aside(files, data)
+        return Checkpoint.create(path, tables, folder_id.hex())
     log.warning("%s Trying its older copy, %s.", first, PREVIOUS)
     try:
         Checkpoint.open(data / PREVIOUS, tables, folder_id.hex()).close()
     except DamageError as error:
-        if not _reaches_back(files, data / "journal", numbers):
+        if not reaches_back(files, data / "journal", numbers):
             raise _lost(files, data, numbers, first, error) from None
         log.warning("%s The journal reaches back to the beginning, so everything is rebuilt from it.", error)
         _put_aside(files, data)
@@ -114,7 +124,7 @@ def _load(path: Path, tables: Sequence[Table], folder_id: bytes, sections: Seque
     return checkpoint
 
 
-def _reaches_back(files: Files, folder: Path, numbers: list[int]) -> bool:
+def reaches_back(files: Files, folder: Path, numbers: list[int]) -> bool:
     return bool(numbers) and _first_sequence(files, folder, numbers[0]) == 1
 
 

@@ -19,8 +19,10 @@ from interlog.journal.envelope import Header, check, read_header
 from interlog.journal.files import Buffer, File, Files
 from interlog.journal.journal_file import (
     FILE_HEADER_BYTES,
+    NEWER_ADVICE,
     NO_ROOM,
     FileInfo,
+    NewerFormatError,
     file_name,
     file_numbers,
     file_salt,
@@ -77,10 +79,11 @@ class ScanResult:
 
 
 class _BadFileHeader(Exception):
-    def __init__(self, what: str, *, foreign: bool = False) -> None:
+    def __init__(self, what: str, *, foreign: bool = False, advice: str = ADVICE) -> None:
         super().__init__(what)
         self.what = what
         self.foreign = foreign
+        self.advice = advice
 
 
 class Scan:
@@ -222,6 +225,8 @@ class Scan:
         """The first sequence that a file's sound and fitting header tells."""
         try:
             header = read_file_header(data)
+        except NewerFormatError as error:
+            raise _BadFileHeader(f"{error}.", foreign=True, advice=NEWER_ADVICE) from None
         except FormatError as error:
             raise _BadFileHeader(f"{error}.") from None
         if header.folder_id != self._folder_id:
@@ -238,16 +243,13 @@ class Scan:
         self._walked[-1] = FileInfo(number, self._walked[-1].first_sequence, self._expected - 1, position)
 
     def _hole(self, number: int) -> DamageError:
-        path = self._folder / file_name(number)
-        return DamageError(
-            str(path), 0, f"the journal file is missing; envelope {self._expected} should be in it.", ADVICE
-        )
+        return hole(self._folder, number, self._expected)
 
     # -- the end of the walk
 
     def _bad_file(self, file: int, position: int, data: memoryview, later: list[int], error: "_BadFileHeader") -> None:
         """The next file's header is not sound: torn, if nothing in the file can have been durable."""
-        damage = DamageError(str(self._folder / file_name(later[0])), 0, error.what, ADVICE)
+        damage = DamageError(str(self._folder / file_name(later[0])), 0, error.what, error.advice)
         if error.foreign or (not file and (self._start is not None or later[0] != 1)):
             self._end(file, position, data, later, damage)
         else:
@@ -352,6 +354,16 @@ class Scan:
             following = first or following
         infos.reverse()
         return infos
+
+
+def hole(folder: Path, number: int, sequence: int) -> DamageError:
+    path = str(folder / file_name(number))
+    return DamageError(path, 0, f"the journal file is missing; envelope {sequence} should be in it.", ADVICE)
+
+
+def missing_beginning(folder: Path, numbers: Sequence[int]) -> DamageError | None:
+    """For a journal of which no checkpoint holds anything: it must reach back to the very first file."""
+    return hole(folder, 1, 1) if numbers and numbers[0] != 1 else None
 
 
 def cut(files: Files, folder: Path, result: ScanResult) -> None:

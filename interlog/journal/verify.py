@@ -12,15 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from interlog.base.errors import DamageError, FormatError
+from interlog.base.errors import DamageError, FolderError, FormatError
 from interlog.journal import batch as batches
 from interlog.journal.checkpoint import NAME, PREVIOUS, CheckpointReport, read_checkpoint
 from interlog.journal.files import Files
-from interlog.journal.folder import LOCK, FolderInfo, read_folder
+from interlog.journal.folder import LOCK, FolderInfo, cannot_use, read_folder
 from interlog.journal.index import OffsetIndex, TimeIndex
-from interlog.journal.journal_file import FILE_HEADER_BYTES, file_name, read_file_header
-from interlog.journal.recovery import put_previous_in_place
-from interlog.journal.scan import Position, Scan, cut
+from interlog.journal.journal_file import FILE_HEADER_BYTES, NEWER_ADVICE, file_name, file_numbers, read_file_header
+from interlog.journal.recovery import put_previous_in_place, reaches_back
+from interlog.journal.scan import ADVICE, Position, Scan, cut, missing_beginning
 from interlog.journal.section import Row
 from interlog.journal.sections import PartitionsSection, SegmentsSection, WindowsSection, segment_of, windows_of
 from interlog.journal.segment import Segment, make_indexes, walk_log
@@ -35,10 +35,12 @@ class Report:
     """`sound`: nothing that was acknowledged is damaged, as far as bytes can tell. `lines` are for people."""
 
     sound: bool = True
+    damages: int = 0
     lines: list[str] = field(default_factory=list)
 
     def bad(self, line: str) -> None:
         self.sound = False
+        self.damages += 1
         self.lines.append(f"DAMAGED  {line}")
 
     def note(self, line: str) -> None:
@@ -51,11 +53,15 @@ class Report:
 def verify(files: Files, folder: Path, repair: bool = False) -> Report:
     """FolderError if it is no data folder, is in use, or was written by a newer version."""
     info = read_folder(files, folder)
-    lock = files.lock(folder / LOCK, claim=repair)
+    try:
+        lock = files.lock(folder / LOCK, claim=repair)
+    except OSError as error:
+        raise cannot_use(folder, error) from None
     try:
         report = Report()
         newest, older = _read_checkpoints(files, info)
         _report_checkpoints(report, files, info, newest, older)
+        checkpoints_damaged = report.damages
         if repair and newest.damage is not None and older is not None and older.damage is None:
             put_previous_in_place(files, folder)
             report.note(f"{PREVIOUS} was put in the place of {NAME}; the next start replays the journal from there.")
@@ -66,10 +72,38 @@ def verify(files: Files, folder: Path, repair: bool = False) -> Report:
         _verify_journal(report, files, info, believed, repair)
         _verify_segments(report, files, info, believed, older, repair)
         _verify_windows(report, files, info, believed)
-        report.lines.append("The data folder is sound." if report.sound else "The data folder is damaged.")
+        report.lines.append(_verdict(report, checkpoints_damaged, _can_be_rebuilt(files, info, newest, older)))
         return report
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        raise FolderError(f"The check of {folder} was broken off:{where} {error.strerror or error}.") from None
     finally:
         lock.release()
+
+
+def _verdict(report: Report, checkpoints_damaged: int, can_be_rebuilt: bool) -> str:
+    """The last line: what to do now."""
+    if report.sound:
+        return "The data folder is sound."
+    if report.damages == checkpoints_damaged and can_be_rebuilt:
+        return "Only a checkpoint is damaged, and nothing is lost: the next start makes it again."
+    return (
+        "The data folder is damaged, and --repair does not mend that. Put the folder back from a copy, and keep this "
+        "one until you have what you need from it."
+    )
+
+
+def _can_be_rebuilt(files: Files, info: FolderInfo, newest: CheckpointReport, older: CheckpointReport | None) -> bool:
+    """Whether a start finds its state although a checkpoint cannot be believed."""
+    if newest.damage is None or (older is not None and older.damage is None):
+        return True
+    return reaches_back(files, info.path / "journal", file_numbers(files, info.path / "journal"))
+
+
+def _said(damage: DamageError) -> str:
+    """Without the advice to do what is just being done."""
+    advice = "" if damage.advice == ADVICE else f" {damage.advice}"
+    return f"{damage.file} at byte {damage.position}: {damage.what}{advice}".rstrip()
 
 
 # -- checkpoints
@@ -85,10 +119,17 @@ def _read_checkpoints(files: Files, info: FolderInfo) -> tuple[CheckpointReport,
                 missing = DamageError(str(path), 0, "the checkpoint is missing.")
                 found.append(CheckpointReport(damage=missing))
                 continue
+            if not path.is_file():
+                found.append(CheckpointReport(damage=DamageError(str(path), 0, "the checkpoint is not a file.")))
+                continue
             for suffix in ("", "-wal"):
                 if files.exists(path.with_name(checkpoint + suffix)):
                     shutil.copyfile(path.with_name(checkpoint + suffix), Path(name) / (checkpoint + suffix))
-            report = read_checkpoint(Path(name) / checkpoint, info.id.hex(), _KEEP)
+            copied = Path(name) / checkpoint
+            try:
+                report = read_checkpoint(copied, info.id.hex(), _KEEP)
+            except FolderError as error:  # it is of a newer version
+                raise FolderError(str(error).replace(str(copied), str(path))) from None
             if report.damage is not None:
                 report.damage = DamageError(str(path), 0, report.damage.what)
             found.append(report)
@@ -110,6 +151,8 @@ def _report_checkpoints(
             report.bad(str(one.damage))
     if newest.damage is not None and older is not None and older.damage is None:
         report.note(f"The next start uses {PREVIOUS} and replays the journal from there: nothing is lost.")
+    elif newest.damage is not None and _can_be_rebuilt(files, info, newest, older):
+        report.note("The journal reaches back to the beginning: the next start rebuilds everything from it.")
 
 
 # -- the journal
@@ -123,7 +166,13 @@ def _verify_journal(report: Report, files: Files, info: FolderInfo, believed: Ch
     # Not from the mark but from the beginning of its file: what is before the mark is still read from there.
     found = verify_journal(files, journal, info.id, _beginning(files, journal, start), known)
     for damage in found.damages:
-        report.bad(str(damage))
+        if damage.advice == NEWER_ADVICE:
+            raise FolderError(str(damage))
+        report.bad(_said(damage))
+    beginning = missing_beginning(journal, file_numbers(files, journal))
+    if beginning is not None and mark is not None and not mark.sequence:
+        report.bad(_said(beginning))
+        return
     if found.damages:
         return
     report.good(f"journal: {found.envelopes} envelopes in {found.files} files, up to envelope {found.last_sequence}")
@@ -172,7 +221,7 @@ def _verify_segments(
         except FileNotFoundError:
             report.bad(f"segment {_path(info, segment.name)} is missing.")
         except DamageError as error:
-            report.bad(str(error))
+            report.bad(_said(error))
         except OSError as error:
             report.bad(f"segment {_path(info, segment.name)} cannot be read: {error}.")
     if report.sound or not damaged_before:
@@ -180,7 +229,8 @@ def _verify_segments(
     if believed.rows is not None:
         # What the older copy names is kept, so that a start from it finds everything.
         also = (older.rows or {}).get(SegmentsSection.table.name, []) if older is not None else []
-        _report_orphans(report, store, {segment_of(row).name for row in (*rows, *also)}, repair)
+        # While anything is damaged, nothing is removed: it may be the last copy.
+        _report_orphans(report, store, {segment_of(row).name for row in (*rows, *also)}, repair and report.sound)
 
 
 def _verify_segment(report: Report, store: LocalStore, segment: Segment, repair: bool) -> int:

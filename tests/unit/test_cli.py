@@ -94,6 +94,15 @@ def test_a_folder_left_by_a_broker_is_sound(interlog: Run, serve: Serve, tmp_pat
     assert ended.stdout
 
 
+def test_the_folder_to_verify_is_named_once(interlog: Run, tmp_path: Path) -> None:
+    assert "There is no data folder" in interlog("verify", "nowhere").stderr
+    ended = interlog("verify", "one", "--data", "two")
+    assert ended.returncode == 2
+    assert "name the data folder once" in ended.stderr
+    (tmp_path / "empty").mkdir()
+    assert "is not a data folder" in interlog("verify", "empty").stderr
+
+
 def test_status_asks_a_running_broker(interlog: Run, serve: Serve) -> None:
     address = serve().addresses()["http"]
     ended = interlog("status", "--url", address)

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import interlog
 from interlog.base.errors import FolderError, SettingError
-from tests.served import Serve
+from tests.served import Serve, clean_environment
 
 
 def get(address: str, path: str) -> tuple[int, Any]:
@@ -117,6 +118,32 @@ def test_a_stale_ready_file_does_not_outlive_a_failed_start(serve: Serve, tmp_pa
     first.addresses()
     assert serve().end()[0] == 1
     assert not (tmp_path / "ready-1.json").exists()
+
+
+SIGNAL_AT_ITS_WORST = """
+import asyncio, signal, sys
+from interlog.app.cli.main import main
+
+worst = [signal.SIGTERM]
+get_loop = asyncio.Event._get_loop
+
+
+def get_loop_and_be_told(event):
+    if worst:
+        signal.raise_signal(worst.pop())  # an event that is about to be waited for, seen as not set
+    return get_loop(event)
+
+
+asyncio.Event._get_loop = get_loop_and_be_told
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_signal_is_heard_whenever_it_comes(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", SIGNAL_AT_ITS_WORST, "serve", "--data", str(tmp_path / "data"), "--http-port", "0"]
+    ended = subprocess.run(words, env=clean_environment(), capture_output=True, text=True, timeout=20, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "stopping" in ended.stderr
 
 
 def test_a_second_signal_stops_at_once(serve: Serve) -> None:

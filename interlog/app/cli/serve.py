@@ -1,7 +1,8 @@
 """`interlog serve`: the broker in the foreground until it is told to stop.
 
 SIGINT or SIGTERM once: no new connections, parked replies leave, the state is saved, exit 0. Twice: at once, exit 1;
-what was acknowledged is safe either way.
+what was acknowledged is safe either way. SIGHUP, where there is TLS: the
+certificate is read again.
 """
 
 import argparse
@@ -49,16 +50,26 @@ async def _serve(settings: Settings) -> int:
     launcher = Launcher(settings)
     launcher.on_failure = stop.set
 
+    asked = False
+
     def on_signal(number: int, frame: FrameType | None) -> None:
-        # A plain handler, not the loop's: it must be heard while the core recovers or closes, too.
-        if stop.is_set():
-            os.write(2, b"interlog: stopped at once, as asked; the next start recovers.\n")
+        # A plain handler, not the loop's: it must be heard while the core recovers or closes, too. It may run
+        # between any two steps of the code below, so it only leaves word for the loop, which then sets `stop`.
+        nonlocal asked
+        if asked:
+            _say_at_once("stopped at once, as asked; the next start recovers.")
             os._exit(1)
+        asked = True
+        loop.call_soon_threadsafe(begin_to_stop, number)
+
+    def begin_to_stop(number: int) -> None:
+        log.info("stopping", signal=signal.Signals(number).name)
         stop.set()
-        loop.call_soon_threadsafe(lambda: log.info("stopping", signal=signal.Signals(number).name))
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
+    if settings.tls_certificate is not None:
+        loop.add_signal_handler(signal.SIGHUP, launcher.reload_certificates)
     await launcher.start()
     await stop.wait()
     await launcher.stop()
@@ -67,6 +78,13 @@ async def _serve(settings: Settings) -> int:
         return 1
     log.info("stopped")
     return 0
+
+
+def _say_at_once(sentence: str) -> None:
+    try:
+        os.write(2, f"interlog: {sentence}\n".encode())
+    except OSError:
+        pass  # nobody listens any more
 
 
 def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
