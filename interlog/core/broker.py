@@ -8,12 +8,13 @@ is parked on `ticket`.
 import json
 import logging
 import random
+import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from interlog.base.clock import Clock, SystemClock
-from interlog.base.errors import FolderError, InterlogError, InvalidError, ReadOnlyError
+from interlog.base.errors import InterlogError, InvalidError, ReadOnlyError
 from interlog.base.version import VERSION
 from interlog.base.work import Worker
 from interlog.core.access import Access
@@ -35,7 +36,7 @@ from interlog.core.timers import Timer, TimerKind, Timers
 from interlog.core.topics import Topic, Topics
 from interlog.journal.envelope import EntryKind
 from interlog.journal.files import DiskFiles, Files
-from interlog.journal.folder import Folder, open_folder
+from interlog.journal.folder import Folder, cannot_start, open_folder
 from interlog.journal.housekeeping import Housekeeper, HousekeepingSettings
 from interlog.journal.journal import Ticket
 from interlog.journal.local import JournalSettings, JournalState, LocalJournal
@@ -110,9 +111,10 @@ class Core:
             core = cls(folder, settings or CoreSettings(), clock or SystemClock(), worker, files)
             core._recover(files, rng)
             return core
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             folder.release()
-            raise FolderError(f"The data folder {data} cannot be used: {error}.") from error
+            told = settings or CoreSettings()
+            raise cannot_start(files, data, error, told.journal_file_bytes, told.min_free_bytes) from error
         except BaseException:
             folder.release()
             raise
