@@ -16,12 +16,12 @@ from interlog.base.clock import Clock
 from interlog.base.errors import InvalidError, LimitError, NotFoundError, OffsetOutOfRangeError
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Settings, TopicItem, What
+from interlog.core.retention import Retention
 from interlog.core.topic_settings import TopicSettings, check_settings, settings_of
 from interlog.journal import batch as batches
 from interlog.journal.files import Buffer
 from interlog.journal.partition import Partition, Slice
 from interlog.journal.record import Record
-from interlog.journal.retention import retain
 
 GATHER_RECORDS: Final = 10_000  # one batch of gathered records holds at most so many,
 GATHER_BYTES: Final = 1 << 20  # and about so many bytes
@@ -161,6 +161,7 @@ class Topic:
             raise OffsetOutOfRangeError(before, partition.log_start, partition.log_end)
         if before > partition.log_start:
             self._topics.storage.set_log_start(partition.id, before)
+            self._topics.retention.look_at(partition.id)
         return partition.log_start
 
     # -- reading
@@ -206,6 +207,7 @@ class Topics:
     def __init__(self, storage: Storage, catalog: Catalog, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock
+        self.retention = Retention(storage, catalog)
         self.gathering: dict[_Log, None] = {}  # those that have gathered records in this tick
         self.grown: dict[_Log, None] = {}  # those that have got batches in this tick
         self._catalog = catalog
@@ -280,22 +282,12 @@ class Topics:
         """The tick can be read: call those who waited for it. After the commit."""
         grown, self.grown = self.grown, {}
         for log in grown:
+            self.retention.look_at(log.partition.id)
             _wake(log)
 
     def retain(self, now_ms: int) -> int:
         """Move the log starts that retention lets move; how many they were."""
-        moved = 0
-        for item in self._catalog.topics():
-            settings = settings_of(item.settings)
-            if not settings.deletes:
-                continue
-            for partition in item.partitions:
-                log = self.storage.partition(partition)
-                start = retain(log, now_ms, settings.retention_ms, settings.retention_bytes)
-                if start is not None and log.log_start < start <= log.log_end:
-                    self.storage.set_log_start(partition, start)
-                    moved += 1
-        return moved
+        return self.retention.retain(now_ms)
 
 
 def _wake(log: _Log) -> None:

@@ -15,6 +15,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from operator import lt
 from typing import Final
 
@@ -122,13 +123,23 @@ class Window:
 
     def blocks(self) -> list[tuple[int, int, int]]:
         """(offset after the block, its bytes, largest timestamp up to its end), 64 batches to a block."""
-        if not self.sizes:
-            return []
-        ends = [*self.sizes[1:], self.bytes], [*self.times[1:], self.max_timestamp_ms]
-        return [
-            (self.offset_at((block + 1) * BLOCK_BATCHES), end - self.sizes[block], latest)
-            for block, (end, latest) in enumerate(zip(*ends, strict=True))
-        ]
+        return list(self.blocks_from(self.base))
+
+    def blocks_from(self, offset: int) -> Iterator[tuple[int, int, int]]:
+        """The blocks from the one that the offset is in on, or from the first if it is before that."""
+        sizes, times = self.sizes, self.times
+        count = len(sizes)
+        for block in range(self._block_of(offset), count):
+            after = block + 1
+            size, latest = (sizes[after], times[after]) if after < count else (self.bytes, self.max_timestamp_ms)
+            yield self.offset_at(after * BLOCK_BATCHES), size - sizes[block], latest
+
+    def bytes_from(self, offset: int) -> int:
+        """The bytes of these blocks."""
+        return self.bytes - self.sizes[self._block_of(offset)] if self.sizes else 0
+
+    def _block_of(self, offset: int) -> int:
+        return max(self.find(offset), 0) // BLOCK_BATCHES
 
     def export(self, start: int) -> tuple[bytes, bytes, bytes, bytes]:
         """Offsets, positions, times and sizes from a batch on, for `take`."""

@@ -5,6 +5,7 @@ does not wait for a journal file to be full.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 from interlog.journal.partition import Partition
 
@@ -29,15 +30,23 @@ def retain(partition: Partition, now_ms: int, retention_ms: int | None, retentio
     return start if start > partition.log_start else None
 
 
+def next_due_ms(partition: Partition, retention_ms: int | None) -> int | None:
+    """When, by time, the first of what is there can go; None if it cannot before more comes."""
+    if retention_ms is None or retention_ms < 0:
+        return None
+    for _, _, newest_ms in _units(partition):
+        return newest_ms + retention_ms + 1 if newest_ms >= 0 else None
+    return None
+
+
 def _units(partition: Partition) -> Iterator[tuple[int, int, int]]:
     """(offset after it, bytes, newest timestamp) of what can be dropped as one, oldest first."""
     for segment in partition.segments:
         yield segment.last + 1, segment.bytes, segment.max_timestamp_ms
-    for window in partition.windows:
-        for unit in window.blocks():
-            if unit[0] > partition.log_start:
-                yield unit
+    # One after another and no further than asked: a window may have thousands of blocks.
+    yield from chain.from_iterable(window.blocks_from(partition.log_start) for window in partition.windows)
 
 
 def _bytes(partition: Partition) -> int:
-    return sum(size for _, size, _ in _units(partition))
+    windows = sum(window.bytes_from(partition.log_start) for window in partition.windows)
+    return windows + sum(segment.bytes for segment in partition.segments)

@@ -1,3 +1,4 @@
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from interlog.journal import batch as batches
 from interlog.journal.files import DiskFiles
 from interlog.journal.partition import Partition, slice_bytes
 from interlog.journal.record import Record
+from interlog.journal.retention import retain
 from interlog.journal.segment import Readers
 from interlog.journal.store import LocalStore
 from interlog.journal.tail import Tail
@@ -279,6 +281,34 @@ def test_retention_moves_starts_unless_the_topic_only_compacts(rig: Rig) -> None
     assert rig.topics.retain(NOW_MS) == 1
     assert (old.log_start(0), kept.log_start(0)) == (1, 0)
     assert rig.topics.retain(NOW_MS) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_retention_looks_where_there_is_something_to_do(rig: Rig, seed: int) -> None:
+    rng = random.Random(seed)
+    now_ms = 1_000
+    for number in range(4):
+        settings = {"retention_ms": rng.choice((-1, 50, 400)), "retention_bytes": rng.choice((-1, 500, 9_000))}
+        rig.topics.create("/", f"t{number}", 2, settings)
+    for _ in range(150):
+        topic, index = rig.topics.get("/", f"t{rng.randrange(4)}"), rng.randrange(2)
+        match rng.randrange(6):
+            case 0:
+                rig.topics.alter("/", topic.item.name, {"retention_ms": rng.choice((-1, 20, 300))})
+            case 1:
+                topic.delete_records(index, rng.randint(topic.log_start(index), topic.log_end(index)))
+            case 2:
+                now_ms += rng.randrange(200)
+            case _:
+                for _ in range(rng.choice((1, 3, 100))):
+                    topic.append_batch(index, batches.encode([record(b"v", now_ms - rng.randrange(90))], base_offset=0))
+        rig.tick()
+        rig.topics.retain(now_ms)
+        for other in rig.topics.all():
+            for partition in map(rig.storage.partition, other.item.partitions):
+                # What looking at everything would find is done already.
+                kept = other.settings.retention_ms, other.settings.retention_bytes
+                assert retain(partition, now_ms, *kept) is None
 
 
 def test_settings_have_defaults_and_only_what_was_given_is_kept() -> None:

@@ -1,0 +1,88 @@
+"""When retention is worth a look: partitions that changed, and those whose oldest batches come of age.
+
+In come topics that change, partitions that grow, and the time; out go log starts that move. There may be thousands of
+topics and a poll comes ten times a second, so a partition in which nothing happened is left alone until its time.
+Settling and compacting may make smaller pieces, that can go earlier: once a minute every partition is looked at.
+"""
+
+from heapq import heappop, heappush
+from typing import Final, Protocol
+
+from interlog.core.catalog import Catalog
+from interlog.core.catalog_objects import Change, TopicItem, What
+from interlog.core.topic_settings import TopicSettings, settings_of
+from interlog.journal.partition import Partition
+from interlog.journal.retention import next_due_ms, retain
+
+_EVERYTHING_MS: Final = 60_000
+
+
+class Storage(Protocol):
+    def partition(self, partition: int) -> Partition: ...
+    def set_log_start(self, partition: int, offset: int) -> None: ...
+
+
+class Retention:
+    """The log starts of all topics' partitions."""
+
+    def __init__(self, storage: Storage, catalog: Catalog) -> None:
+        self._storage = storage
+        self._catalog = catalog
+        self._changed: dict[int, None] = {}
+        self._due: list[tuple[int, int]] = []  # a heap; an item that no longer says what _due_ms says is stale
+        self._due_ms: dict[int, int] = {}  # partition -> when its oldest batches can go
+        self._settings: dict[tuple[str, str], TopicSettings] = {}
+        self._everything_ms = 0
+        catalog.observe(self._catalog_changed)
+
+    def look_at(self, partition: int) -> None:
+        """Something changed there: look at it in the next round."""
+        self._changed[partition] = None
+
+    def _catalog_changed(self, change: Change) -> None:
+        item = change.item
+        if isinstance(item, TopicItem):
+            self._settings.pop((item.namespace, item.name), None)
+            if change.what is not What.REMOVED:
+                self._changed.update(dict.fromkeys(item.partitions))
+
+    def retain(self, now_ms: int) -> int:
+        """Move the log starts that may move; how many they were."""
+        changed, self._changed = self._changed, {}
+        if now_ms >= self._everything_ms:
+            self._everything_ms = now_ms + _EVERYTHING_MS
+            for item in self._catalog.topics():
+                changed.update(dict.fromkeys(item.partitions))
+        due, due_ms = self._due, self._due_ms
+        while due and due[0][0] <= now_ms:
+            when_ms, partition = heappop(due)
+            if due_ms.get(partition) == when_ms:
+                del due_ms[partition]
+                changed[partition] = None
+        return sum([self._retain(partition, now_ms) for partition in changed])
+
+    def _retain(self, partition: int, now_ms: int) -> bool:
+        item = self._catalog.owner(partition)
+        settings = self._settings_of(item) if isinstance(item, TopicItem) else None
+        if settings is None or not settings.deletes:
+            self._due_ms.pop(partition, None)
+            return False
+        log = self._storage.partition(partition)
+        start = retain(log, now_ms, settings.retention_ms, settings.retention_bytes)
+        moves = start is not None and log.log_start < start <= log.log_end
+        if start is not None and moves:
+            self._storage.set_log_start(partition, start)
+        when_ms = next_due_ms(log, settings.retention_ms)
+        if when_ms is None:
+            self._due_ms.pop(partition, None)
+        elif self._due_ms.get(partition) != when_ms:
+            self._due_ms[partition] = when_ms
+            heappush(self._due, (when_ms, partition))
+        return moves
+
+    def _settings_of(self, item: TopicItem) -> TopicSettings:
+        key = (item.namespace, item.name)
+        settings = self._settings.get(key)
+        if settings is None:
+            settings = self._settings[key] = settings_of(item.settings)
+        return settings
