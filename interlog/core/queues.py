@@ -245,7 +245,9 @@ class Queue(Ready):
 
     def expire_leases(self, now_ms: int, *, count: bool = True) -> list[int]:
         """Leases that ended by now go back; their offsets."""
-        return self._return(self._leases.expired(now_ms), count)
+        # Asked at every poll, of every queue that has messages out: nothing may follow from an answer of none.
+        ended = self._leases.expired(now_ms)
+        return self._return(ended, count) if ended else []
 
     def next_lease_end_ms(self) -> int | None:
         """When to call expire_leases next; None if no lease ends by itself."""
