@@ -182,7 +182,7 @@ def test_catalog_entries() -> None:
 
 def test_catalog_entries_of_other_shapes() -> None:
     rng = random.Random(25)
-    values = [
+    values: list[object] = [
         None,
         True,
         -1,
