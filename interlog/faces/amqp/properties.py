@@ -1,8 +1,8 @@
 """The properties of a message: content header payloads and property lists in, what is wanted of them out.
 
 A property list (flags, then the properties that the flags name) travels as the bytes it came as. `scan` takes out what
-the broker itself looks at; `Properties` takes out everything; `with_headers`, `changed` and `without` make a new list of
-an old one and leave the bytes of all else as they are.
+the broker itself looks at; `Properties` takes out everything; `with_headers`, `changed` and `without` make a new list
+of an old one and leave the bytes of all else as they are.
 
 Texts are not checked to be UTF-8, as RabbitMQ does not check them: other bytes stay in the str as surrogates.
 """
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from interlog.faces.amqp.errors import AmqpError, syntax_error
 from interlog.faces.amqp.tables import check_table, encode_entry, encode_table, entries, read_table
 from interlog.faces.amqp.values import Table
-from interlog.faces.amqp.wire import ONE, READ_ERRORS, SIZE, short
+from interlog.faces.amqp.wire import READ_ERRORS, SIZE, read_loose_short, short
 
 BASIC: Final = 60  # the only class that has content
 HEADER_HEAD: Final = Struct(">HHQ")  # class, weight, size of the body; the property list is the rest
@@ -128,9 +128,9 @@ def _scan(data: bytes) -> tuple[Scan, int]:
         if flags & 0x0400:  # correlation_id
             at += 1 + data[at]
         if flags & 0x0200:
-            reply_to, at = _text(data, at)
+            reply_to, at = read_loose_short(data, at)
         if flags & 0x0100:
-            expiration, at = _text(data, at)
+            expiration, at = read_loose_short(data, at)
         if flags & 0x0080:  # message_id
             at += 1 + data[at]
         if flags & 0x0040:
@@ -139,18 +139,12 @@ def _scan(data: bytes) -> tuple[Scan, int]:
         if flags & 0x0020:  # type
             at += 1 + data[at]
         if flags & 0x0010:
-            user_id, at = _text(data, at)
+            user_id, at = read_loose_short(data, at)
         if flags & 0x0008:  # app_id
             at += 1 + data[at]
         if flags & 0x0004:  # cluster_id
             at += 1 + data[at]
     return Scan(delivery_mode, priority, reply_to, expiration, timestamp, user_id, headers_at, headers_end), at
-
-
-def _text(data: bytes, at: int) -> tuple[str, int]:
-    start = at + 1
-    end = start + data[at]
-    return data[start:end].decode("utf-8", "surrogateescape"), end
 
 
 def malformed_properties() -> AmqpError:
@@ -185,7 +179,8 @@ class Properties:
 
     @classmethod
     def decode(cls, data: bytes) -> "Properties":
-        return cls(**{name: _value(kind, part) for (name, kind), part in zip(KINDS.items(), _parts(data)) if part})
+        parts = zip(KINDS.items(), _parts(data), strict=True)
+        return cls(**{name: _value(kind, part) for (name, kind), part in parts if part})
 
     def encode(self) -> bytes:
         return _joined(0, [_part(kind, getattr(self, name)) for name, kind in KINDS.items()])
@@ -286,4 +281,4 @@ def _part(kind: type, value: Any) -> bytes:
         return short(value)
     if kind is dict:
         return encode_table(value)
-    return STAMP.pack(value) if kind is int else ONE[value]
+    return STAMP.pack(value) if kind is int else int(value).to_bytes(1, "big")

@@ -10,7 +10,7 @@ of wire.py through.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from struct import Struct
+from struct import Struct, error
 from typing import Any, Final
 
 from interlog.faces.amqp.errors import AmqpError, syntax_error
@@ -59,7 +59,7 @@ READERS: Final[dict[int, tuple[Struct, int, type | None]]] = {
 WRITERS: Final = {code: Struct(">B" + layout.format[1:]) for code, (layout, _, _) in READERS.items()}
 
 FIXED_SIZES: Final = {code: size for code, (_, size, _) in READERS.items()} | {VOID: 0, DECIMAL: 5}
-DECIMAL_PARTS: Final = Struct(">BI")  # places behind the point, and the digits as an unsigned number
+DECIMAL_PARTS: Final = Struct(">Bi")  # places behind the point, and the digits: signed, as the clients have it
 
 
 # -- reading
@@ -176,7 +176,7 @@ def unknown_letter(code: int) -> AmqpError:
 def _decimal(places: int, digits: int) -> Any:
     from decimal import Decimal  # rare, and not worth its share of every start
 
-    return Decimal((0, tuple(map(int, str(digits))), -places))
+    return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -places))
 
 
 # -- walking without reading
@@ -271,7 +271,10 @@ def _write(value: object, parts: list[bytes], depth: int) -> None:
         parts.append(b"t\x01" if value else b"t\x00")
     elif isinstance(value, int):
         code = value.code if isinstance(value, Sized) else INT if INT32_MIN <= value <= INT32_MAX else LONG
-        parts.append(WRITERS[code].pack(code, value))
+        try:
+            parts.append(WRITERS[code].pack(code, value))
+        except error:
+            raise TypeError(f"{value!r} has no place in a table") from None
     elif isinstance(value, float):
         code = FLOAT if isinstance(value, Float32) else DOUBLE
         parts.append(WRITERS[code].pack(code, value))
@@ -305,11 +308,9 @@ def _decimal_bytes(value: object) -> bytes:
     from decimal import Decimal
 
     if isinstance(value, Decimal):
-        _, digits, exponent = value.as_tuple()
-        number = int("".join(map(str, digits)) or "0")
-        if isinstance(exponent, int) and value >= 0:
-            places = max(0, -exponent)
-            number *= 10 ** max(0, exponent)
-            if places < 256 and number < 1 << 32:
-                return b"D" + DECIMAL_PARTS.pack(places, number)
+        sign, digits, exponent = value.as_tuple()
+        if isinstance(exponent, int) and -256 < exponent < 10:
+            number = int("".join(map(str, digits))) * 10 ** max(0, exponent) * (-1 if sign else 1)
+            if INT32_MIN <= number <= INT32_MAX:
+                return b"D" + DECIMAL_PARTS.pack(max(0, -exponent), number)
     raise TypeError(f"{value!r} has no place in a table")
