@@ -44,7 +44,7 @@ class PartitionsSection:
         for partition in self._partitions.values():
             if partition.changed:
                 partition.changed = False
-                epochs, cleaned = json.dumps(partition.epochs), json.dumps(partition.cleaned)
+                epochs, cleaned = _pairs_json(partition.epochs), _pairs_json(partition.cleaned)
                 ends = partition.log_start, partition.log_end, partition.stored_end
                 changes.rows.append((partition.id, *ends, epochs, cleaned))
         self._saved = set(self._partitions)
@@ -60,6 +60,11 @@ class PartitionsSection:
             partition.changed = False
             self._partitions[id] = partition
         self._saved = set(self._partitions)
+
+
+def _pairs_json(pairs: list[tuple[int, int]]) -> str:
+    """What json.dumps would give, at a fifth of the cost: it is asked of thousands of partitions in one turn."""
+    return "[" + ", ".join([f"[{first}, {second}]" for first, second in pairs]) + "]"
 
 
 class SegmentsSection:
