@@ -6,6 +6,7 @@ Each command is a module of its own, imported only when it is meant.
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -16,8 +17,14 @@ from interlog.base.version import VERSION
 COMMANDS: Final = {
     "serve": "run the broker in the foreground",
     "status": "show what a running broker says of itself",
+    "users": "who may come in: list, add, password, tags, delete",
+    "vhosts": "virtual hosts: list, add, delete",
+    "permissions": "what users may do: list, set, clear",
     "verify": "check a data folder, and repair what can be repaired",
 }
+
+# Of the operating system, by the journal.
+NEEDED_CALLS: Final = ("posix_fallocate", "fdatasync", "copy_file_range", "posix_fadvise")
 
 _HELP: Final = """\
 usage: interlog COMMAND [options]
@@ -44,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if command not in COMMANDS:
         say(f"{command!r} is not a command. There is: {', '.join(COMMANDS)}. `interlog --help` explains them.")
         return 2
+    if not all(hasattr(os, call) for call in NEEDED_CALLS):
+        say(f"Interlog runs on Linux only so far: this system has not all of {', '.join(NEEDED_CALLS)}.")
+        return 1
     module = importlib.import_module(f"interlog.app.cli.{command}")
     try:
         code: int = module.run(words[1:])
