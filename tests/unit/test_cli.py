@@ -1,5 +1,6 @@
 """What a person types, and what comes back: words, sentences, exit codes."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,14 @@ def test_serve_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> Non
     out = capsys.readouterr().out
     for row in table():
         assert row.flag in out
+
+
+def test_another_system_is_refused_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(os, "posix_fallocate")
+    assert cli.main(["serve"]) == 1
+    assert capsys.readouterr().err.startswith("interlog: Interlog runs on Linux only so far")
 
 
 def test_an_unknown_command_is_told_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
