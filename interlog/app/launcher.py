@@ -20,6 +20,7 @@ from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
 from interlog.base.version import VERSION
 from interlog.core.broker import Core, CoreSettings
+from interlog.faces.amqp.service import AmqpService, AmqpSettings
 from interlog.faces.face import MakeFace, Peer, Wake
 from interlog.net.driver import Driver
 from interlog.net.listener import Listener
@@ -91,7 +92,11 @@ class Launcher:
         def http(wake: Wake, peer: Peer) -> HttpFace:
             return HttpFace(answer, clock, wake, peer.host, peer.loopback)
 
+        core.on_more = driver.schedule
+        amqp = AmqpService(core, amqp_settings(settings), metrics)
         faces: dict[str, tuple[MakeFace, int]] = {
+            "amqp": (amqp.face, MAX_CONNECTIONS),
+            "amqps": (amqp.face, MAX_CONNECTIONS),
             "http": (http, MAX_HTTP_CONNECTIONS),
             "https": (http, MAX_HTTP_CONNECTIONS),
         }
@@ -164,6 +169,16 @@ def _set_back(ms: int) -> None:
         f"The machine's clock is {ms / 1000:.1f} s behind what it showed: it was set back. The broker's time goes on "
         "as before until the clock has caught up; a restart before that takes the clock's time.",
         set_back_ms=ms,
+    )
+
+
+def amqp_settings(settings: Settings) -> AmqpSettings:
+    return AmqpSettings(
+        heartbeat_s=settings.amqp_heartbeat_ms // 1_000,
+        frame_max=settings.amqp_frame_bytes,
+        channel_max=settings.amqp_channel_max,
+        max_message_bytes=settings.max_message_bytes,
+        consumer_timeout_ms=settings.consumer_timeout_ms,
     )
 
 

@@ -51,8 +51,8 @@ class Settings:
 
     data: Path = _row(Path("data"), Folder(), "The data folder. It is made where there is none.")
     host: str = _row("127.0.0.1", Address(), "The address that all ports are opened on. 0.0.0.0 is every one (IPv4).")
-    amqp_port: int | None = _row(None, Port("AMQP", built=False), "The port of AMQP 0-9-1 clients.")
-    amqps_port: int | None = _row(None, Port("AMQP over TLS", built=False), "The port of AMQP clients over TLS.")
+    amqp_port: int | None = _row(5672, Port("AMQP"), "The port of AMQP 0-9-1 clients.")
+    amqps_port: int | None = _row(None, Port("AMQP over TLS"), "The port of AMQP clients over TLS.")
     kafka_port: int | None = _row(None, Port("Kafka", built=False), "The port of Kafka clients.")
     kafkas_port: int | None = _row(None, Port("Kafka over TLS", built=False), "The port of Kafka clients over TLS.")
     rocketmq_port: int | None = _row(None, Port("RocketMQ (gRPC)", built=False), "The port of RocketMQ 5 clients.")

@@ -9,7 +9,7 @@ import json
 import logging
 import random
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,11 @@ from interlog.core.catalog_objects import Change, Namespace, QueueItem, TopicIte
 from interlog.core.cursors import Cursors
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.delays import Delays
+from interlog.core.exchanges import Exchanges
 from interlog.core.memory import MemoryBudget, record_size
+from interlog.core.policies import Policies
 from interlog.core.policy import CorePolicy
+from interlog.core.publishing import Publishing
 from interlog.core.queue_log import NoLog, QueueLog
 from interlog.core.queue_state import QueuesSection, QueueState
 from interlog.core.queues import Queue
@@ -34,6 +37,7 @@ from interlog.core.settings import CoreSettings
 from interlog.core.spill import SpillFolder
 from interlog.core.timers import Timer, TimerKind, Timers
 from interlog.core.topics import Topic, Topics
+from interlog.core.work_queues import WorkQueues
 from interlog.journal.envelope import EntryKind
 from interlog.journal.files import DiskFiles, Files
 from interlog.journal.folder import Folder, cannot_start, open_folder
@@ -79,6 +83,14 @@ class Core:
         self.timers = Timers(self._read_timers, self._timed)
         self.memory = MemoryBudget(settings.memory_bytes)
         self.topics = Topics(self.storage, self.catalog, clock)
+        self.policies = Policies(self.catalog)
+        self.exchanges = Exchanges(self.catalog, self.policies)
+        self.work_queues = WorkQueues(self.catalog, self.exchanges, self.policies, self._lane, clock)
+        self.publishing = Publishing(
+            self.catalog, self.exchanges, self.work_queues, self.topics, clock, self._publish_later
+        )
+        self.on_more: Callable[[], None] = lambda: None  # asks for another tick soon
+        self._holders = 0
         self._states = QueuesSection()
         self._queues: dict[int, Queue] = {}
         self._dirty: list[Queue] = []  # touched in the tick under way
@@ -160,6 +172,7 @@ class Core:
                 remove_orphans(storage, recovered.checkpoint)
             for item in self.catalog.queues():
                 self._add_queue(item)
+            self.work_queues.load()
             self._delays = Delays(storage, self._states.state(DELAYS), self.timers)
             self._housekeeper = Housekeeper(
                 storage,
@@ -233,6 +246,8 @@ class Core:
         """End the tick: everything since the last commit is one envelope, all or nothing."""
         storage = self.storage
         dirty = self._dirty
+        if self.work_queues.woken:
+            self.work_queues.look()
         if dirty:
             for queue in dirty:
                 queue.flush()
@@ -249,6 +264,8 @@ class Core:
         self.topics.committed()
         if self.memory.balance():
             dirty.clear()
+        if self.work_queues.woken:
+            self.on_more()
         return ticket
 
     def poll(self) -> None:
@@ -261,6 +278,7 @@ class Core:
         self._housekeeper.poll()
         now_ms = self.clock.now_ms()
         self.fire_timers(now_ms)
+        self.work_queues.poll(now_ms)
         for queue in self._queues.values():
             if queue.leased:
                 queue.expire_leases(now_ms)
@@ -287,9 +305,21 @@ class Core:
     def queue_of(self, partition: int) -> Queue | None:
         return self._queues.get(partition)
 
+    def _lane(self, partition: int) -> Queue:
+        return self._queues[partition]
+
+    def new_holder(self) -> int:
+        """A number under which somebody may lease messages; nobody else has it."""
+        self._holders += 1
+        return self._holders
+
+    @property
+    def generation(self) -> int:
+        """Rises with each change of anything that has a name: what was worked out from names holds for one of them."""
+        return self.catalog.generation
+
     def delete_queue(self, namespace: str, name: str) -> None:
-        self.catalog.queue(namespace, name)
-        self.catalog.remove(namespace, name)
+        self.work_queues.delete(self.work_queues.get(namespace, name))
 
     def create_topic(
         self, namespace: str, name: str, partitions: int = 1, settings: dict[str, Any] | None = None
@@ -355,6 +385,9 @@ class Core:
         """Keep the record and append it, persistent, to the queue when its time has come."""
         self._delays.add(record, queue.state.partition, due_ms)
 
+    def _publish_later(self, route: bytes, record: Record, due_ms: int) -> None:
+        self._delays.add_route(route, record, due_ms)
+
     def append_expiring(self, queue: Queue, record: Record, persistent: bool, expire_ms: int) -> int:
         """Append a message that is taken out again at expire_ms if it is ready then."""
         offset = queue.append(record, record_size(record), persistent)
@@ -386,8 +419,11 @@ class Core:
             log.error("A delayed message could not be delivered: %s", error)
             return
         if found is not None:
-            partition, record = found
-            queue = self._queues.get(partition)
+            target, record = found
+            if isinstance(target, bytes):
+                self.publishing.deliver(target, record)
+                return
+            queue = self._queues.get(target)
             if queue is not None:
                 queue.append(record, record_size(record), True)
 

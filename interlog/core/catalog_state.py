@@ -87,6 +87,9 @@ class CatalogState:
         except KeyError:
             raise NotFoundError(f"there is no namespace {name}") from None
 
+    def has_namespace(self, name: str) -> bool:
+        return name in self._namespaces
+
     def namespaces(self) -> list[Namespace]:
         return [self._namespaces[name] for name in sorted(self._namespaces)]
 

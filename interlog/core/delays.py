@@ -1,8 +1,8 @@
-"""Messages that are to reach a queue later.
+"""Messages that are to reach a queue, or to be routed, later.
 
-In come records with a queue and a time; they are stored at once, in a log of their own (partition 0), and a timer
-is set. When the timer fires, the record comes out and the broker appends it to its queue; in the same tick its place
-in this log is told as done with, so that it is in exactly one of the two at any time, whatever happens.
+In come records with a queue or a route, and a time; they are stored at once, in a log of their own (partition 0), and
+a timer is set. When the timer fires, the record comes out and the broker appends it to where it belongs; in the same
+tick its place in this log is told as done with, so that it is in exactly one of the two at any time, whatever happens.
 """
 
 import struct
@@ -20,6 +20,7 @@ from interlog.journal.storage import Storage
 
 PARTITION = 0
 _TARGET = b"interlog.queue"
+_ROUTE = b"interlog.route"
 # The queue's partition; and, for a queue that is not durable, the epoch: its number means another queue in the next.
 _QUEUE = struct.Struct(">II")
 _READ_BYTES = 1
@@ -47,14 +48,23 @@ class Delays:
 
     def add(self, record: Record, queue: int, due_ms: int) -> None:
         """Keep a record for the queue with this partition until due_ms."""
-        header = (_TARGET, _QUEUE.pack(queue, self._epoch if is_passing(queue) else 0))
+        self._add((_TARGET, _QUEUE.pack(queue, self._epoch if is_passing(queue) else 0)), record, due_ms)
+
+    def add_route(self, route: bytes, record: Record, due_ms: int) -> None:
+        """Keep a record until due_ms for whoever understands the route."""
+        self._add((_ROUTE, route), record, due_ms)
+
+    def _add(self, header: tuple[bytes, bytes], record: Record, due_ms: int) -> None:
         held = Record(record.key, record.value, (header, *record.headers), record.timestamp_ms)
         self._pending.append(held)
         self._timers.add(TimerKind.DELIVER, due_ms, PARTITION, self._next_offset)
         self._next_offset += 1
 
-    def fire(self, offset: int) -> tuple[int, Record] | None:
-        """The queue and the record whose time has come; None if it is done with, or was for a queue that passed."""
+    def fire(self, offset: int) -> tuple[int | bytes, Record] | None:
+        """The queue or the route, and the record whose time has come.
+
+        None if it is done with, or was for a queue that passed.
+        """
         base = self._next_offset - len(self._pending)
         if offset >= base:
             self.flush()
@@ -63,12 +73,15 @@ class Delays:
         record = self._read(offset)
         self._done.append(offset)
         header = record.headers[0] if record.headers else (b"", b"")
+        rest = Record(record.key, record.value, record.headers[1:], record.timestamp_ms)
+        if header[0] == _ROUTE and header[1] is not None:
+            return header[1], rest
         if header[0] != _TARGET or header[1] is None or len(header[1]) != _QUEUE.size:
             raise FormatError(f"the delayed message at offset {offset} does not say which queue it is for")
         queue, epoch = _QUEUE.unpack(header[1])
         if epoch not in (0, self._epoch):
             return None
-        return queue, Record(record.key, record.value, record.headers[1:], record.timestamp_ms)
+        return queue, rest
 
     def _read(self, offset: int) -> Record:
         for at, record in self._log.read(offset, _READ_BYTES):

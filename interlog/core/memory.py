@@ -12,21 +12,24 @@ from interlog.journal.record import Record
 # What a message costs in memory beside its bytes: the tuple, the record, its bytes objects, its place in a deque.
 OVERHEAD_BYTES = 320
 
+_LARGE_EXTRA_BYTES = 1024
 _PAGING_SHARE = 0.8  # of the limit: where paging out begins
 _PAGED_SHARE = 0.7  # of the limit: where it stops
 _COLD_WEIGHT = 4  # a queue without a reader pages out as if it held this much more
 
 
 def record_size(record: Record) -> int:
-    """The bytes of a message as queues count them: key, value and headers. The same before and after the disk."""
+    """The bytes of a message as queues count them: its value. The same before and after the disk.
+
+    Key and headers count only where they are large, so that limits mean what users send, and memory is bounded still.
+    """
     size = len(record.value) if record.value is not None else 0
-    if record.key is not None:
-        size += len(record.key)
+    extra = len(record.key) if record.key is not None else 0
     for name, value in record.headers:
-        size += len(name)
+        extra += len(name)
         if value is not None:
-            size += len(value)
-    return size
+            extra += len(value)
+    return size + extra if extra > _LARGE_EXTRA_BYTES else size
 
 
 class Pageable(Protocol):

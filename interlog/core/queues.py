@@ -201,6 +201,13 @@ class Queue(Ready):
 
     # What holders do
 
+    def held(self, holder: int, offsets: Iterable[int] | None = None) -> list[Message]:
+        """What the holder has of these, or all it has; it keeps them."""
+        held = self._leases.held.get(holder, {})
+        if offsets is None:
+            return list(held.values())
+        return [held[offset] for offset in offsets if offset in held]
+
     def ack(self, offset: int, holder: int | None = None) -> bool:
         """Done with; False if the holder (None: anyone) does not have it."""
         message = self._leases.pop(offset, holder)

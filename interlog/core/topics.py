@@ -37,6 +37,7 @@ class Storage(Protocol):
     def partition(self, partition: int) -> Partition: ...
     def add_batch(self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int) -> None: ...
     def set_log_start(self, partition: int, offset: int) -> None: ...
+    def read_records(self, partition: int, offset: int, max_bytes: int) -> Iterator[tuple[int, Record]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,10 @@ class Topic:
 
     def read(self, index: int, offset: int, max_bytes: int, *, at_least_one: bool = True) -> list[Slice]:
         return self._log(index).partition.read(offset, max_bytes, at_least_one=at_least_one)
+
+    def records(self, index: int, offset: int, max_bytes: int) -> Iterator[tuple[int, Record]]:
+        """Unpacked, out of about so many bytes of batches."""
+        return self._topics.storage.read_records(self._log(index).partition.id, offset, max_bytes)
 
     def offset_for_time(self, index: int, timestamp_ms: int) -> tuple[int, int] | None:
         return self._log(index).partition.offset_for_time(timestamp_ms)

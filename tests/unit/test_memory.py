@@ -21,9 +21,10 @@ class Member:
         return freed
 
 
-def test_a_message_is_as_big_as_its_parts() -> None:
+def test_a_message_is_as_big_as_its_value_and_large_headers() -> None:
     assert record_size(Record(None, None, (), 1)) == 0
-    assert record_size(Record(b"k", b"abc", ((b"n", None), (b"nn", b"v")), 1)) == 8
+    assert record_size(Record(b"k", b"abc", ((b"n", None), (b"nn", b"v")), 1)) == 3
+    assert record_size(Record(b"k", b"abc", ((b"n", None), (b"nn", bytes(2000))), 1)) == 2007
 
 
 def test_nothing_happens_below_the_paging_share() -> None:

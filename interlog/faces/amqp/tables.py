@@ -58,8 +58,14 @@ READERS: Final[dict[int, tuple[Struct, int, type | None]]] = {
 }
 WRITERS: Final = {code: Struct(">B" + layout.format[1:]) for code, (layout, _, _) in READERS.items()}
 
-FIXED_SIZES: Final = {code: size for code, (_, size, _) in READERS.items()} | {VOID: 0, DECIMAL: 5}
 DECIMAL_PARTS: Final = Struct(">Bi")  # places behind the point, and the digits: signed, as the clients have it
+
+
+# How far to go from a letter past its value, by letter; 0 where the value says its size, or there is no such letter.
+STEPS: Final = tuple(
+    1 + READERS[code][1] if code in READERS else {VOID: 1, DECIMAL: 1 + DECIMAL_PARTS.size}.get(code, 0)
+    for code in range(256)
+)
 
 
 # -- reading
@@ -193,21 +199,23 @@ def _check(data: bytes, at: int, stop: int, depth: int, *, named: bool) -> None:
     if not depth:
         raise too_deep()
     count = 0
-    sizes = FIXED_SIZES
+    steps = STEPS
+    unpack = SIZE.unpack_from
     while at < stop:
         if named:
             at += 1 + data[at]
         code = data[at]
-        size = sizes.get(code)
-        if size is not None:
-            at += 1 + size
-        else:
+        step = steps[code]
+        if step:
+            at += step
+        elif code in (STRING, BINARY):
+            at += 5 + unpack(data, at + 1)[0]  # past `stop` if it is cut short, which shows below
+        elif code in (TABLE, ARRAY):
             inner = at + 5
             at = extent(data, at + 1, stop)
-            if code in (TABLE, ARRAY):
-                _check(data, inner, at, depth - 1, named=code == TABLE)
-            elif code not in (STRING, BINARY):
-                raise unknown_letter(code)
+            _check(data, inner, at, depth - 1, named=code == TABLE)
+        else:
+            raise unknown_letter(code)
         count += 1
     if at != stop:
         raise malformed_table()
@@ -217,13 +225,12 @@ def _check(data: bytes, at: int, stop: int, depth: int, *, named: bool) -> None:
 
 def entries(data: bytes, at: int, stop: int) -> Iterator[tuple[bytes, int, int, int]]:
     """Of the entries of a sound table in data[at:stop] (behind its size): name, start, start of the value, end."""
-    sizes = FIXED_SIZES
     while at < stop:
         start = at
         at += 1 + data[at]
         value = at
-        size = sizes.get(data[at])
-        at = extent(data, at + 1, stop) if size is None else at + 1 + size
+        step = STEPS[data[at]]
+        at = at + step if step else extent(data, at + 1, stop)
         yield data[start + 1 : value], start, value, at
 
 

@@ -1,0 +1,281 @@
+"""Messages between the wire and the core: contents of publishes as records, records as deliveries.
+
+A record keeps the properties as the bytes they came in (`amqp.properties`), so they leave as they came; beside them
+stand the message's own headers in neutral form, for readers by other protocols. A record without those properties came
+by another protocol: properties are made of what it says.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
+
+from interlog.core.deaths import DEATHS, EXCHANGE, KEYS, deaths_of, header
+from interlog.core.leases import Message
+from interlog.faces.amqp.errors import ReplyCode
+from interlog.faces.amqp.frames import BODY, END, HEAD, HEADER, METHOD
+from interlog.faces.amqp.properties import (
+    PERSISTENT,
+    Properties,
+    Scan,
+    header_payload,
+    scan,
+    with_headers,
+    without,
+)
+from interlog.faces.amqp.tables import read_table
+from interlog.faces.amqp.values import Int64, Timestamp
+from interlog.faces.amqp.wire import ONE, short
+from interlog.journal.record import Headers, Record
+
+if TYPE_CHECKING:
+    from interlog.faces.amqp.publish import Route
+
+BASIC_CLASS: Final = 60
+CONTENT_HEAD: Final = Struct(">HHQ")
+CONTENT_HEAD_BYTES: Final = CONTENT_HEAD.size
+
+PROPERTIES: Final = b"amqp.properties"
+OWN: Final = (b"interlog.", b"amqp.")  # headers of these names are not the message's own
+
+_SPECIAL: Final = frozenset(("CC", "BCC", "x-delay", "x-deduplication-header"))
+_REMEMBERED: Final = 4_096
+
+_TAG: Final = Struct(">QB")
+_DELIVER: Final = b"\x00\x3c\x00\x3c"
+_GET_OK: Final = b"\x00\x3c\x00\x47"
+_RETURN: Final = b"\x00\x3c\x00\x32"
+_COUNT: Final = Struct(">I")
+_CODE: Final = Struct(">H")
+_HEADER_FRAME: Final = Struct(">BHIHHQ")
+
+
+class Content:
+    """What the broker needs to know of a list of properties, worked out once for all messages that have the same."""
+
+    __slots__ = ("headers", "neutral", "persistent", "plain", "properties", "scan")
+
+    def __init__(self, properties: bytes) -> None:
+        found = scan(properties)
+        self.properties = properties
+        self.scan: Scan = found
+        self.persistent = found.delivery_mode == PERSISTENT
+        self.headers: dict[str, Any] = {}
+        if found.headers_end:
+            self.headers, _ = read_table(properties, found.headers_at - 4, found.headers_end)
+        self.neutral: Headers = tuple(
+            (name.encode("utf-8", "surrogateescape"), neutral(value)) for name, value in self.headers.items()
+        )
+        # Nothing in it asks for more than to be routed and kept.
+        self.plain = not (
+            found.priority
+            or found.expiration is not None
+            or found.reply_to is not None
+            or found.user_id is not None
+            or not _SPECIAL.isdisjoint(self.headers)
+        )
+
+
+_contents: dict[bytes, Content] = {}
+
+
+def content_of(properties: bytes) -> Content:
+    content = _contents.get(properties)
+    if content is None:
+        if len(_contents) >= _REMEMBERED:
+            _contents.clear()
+        content = _contents[properties] = Content(properties)
+    return content
+
+
+def neutral(value: Any) -> bytes | None:
+    """A header's value for who knows nothing of AMQP: texts and bytes as they are, all else as JSON says it."""
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, int | float):
+        return str(value).encode()
+    return json.dumps(value, default=str, separators=(",", ":")).encode()
+
+
+def record_headers(content: Content, exchange: bytes) -> Headers:
+    if exchange:
+        return ((PROPERTIES, content.properties), (EXCHANGE, exchange), *content.neutral)
+    return ((PROPERTIES, content.properties), *content.neutral)
+
+
+def headers_of(record: Record) -> Mapping[Any, Any]:
+    """A record's headers as exchanges compare them: with their types where the message came by AMQP.
+
+    Under ("", name) stand its properties.
+    """
+    properties = header(record, PROPERTIES)
+    if properties is None:
+        return {
+            name.decode("utf-8", "surrogateescape"): None if value is None else value.decode("utf-8", "surrogateescape")
+            for name, value in record.headers
+            if not name.startswith(OWN)
+        }
+    return with_properties(content_of(properties))
+
+
+def with_properties(content: Content) -> Mapping[Any, Any]:
+    values: dict[Any, Any] = dict(content.headers)
+    decoded = Properties.decode(content.properties)
+    for name in ("message_id", "correlation_id", "timestamp"):
+        value = getattr(decoded, name)
+        if value is not None:
+            values["", name] = value
+    return values
+
+
+# -- records as deliveries
+
+
+def wire_of(record: Record) -> tuple[bytes, bytes]:
+    """The exchange as a short string, and the properties, as the message is delivered."""
+    headers = record.headers
+    if not headers or headers[0][0] != PROPERTIES:
+        return _foreign(record)
+    properties = headers[0][1] or b"\x00\x00"
+    if len(headers) == 1:
+        return b"\x00", properties
+    exchange = header(record, EXCHANGE) or b""
+    if headers[-1][0] == DEATHS:
+        properties = _with_deaths(record, properties)
+    return ONE[len(exchange)] + exchange, properties
+
+
+def _foreign(record: Record) -> tuple[bytes, bytes]:
+    """A message that came by another protocol."""
+    table: dict[str, Any] = {}
+    for name, value in record.headers:
+        if not name.startswith(b"interlog."):
+            table[name.decode("utf-8", "replace")[:127]] = value
+    made = Properties(delivery_mode=PERSISTENT, timestamp=max(record.timestamp_ms, 0) // 1000)
+    if table:
+        made.headers = table
+    exchange = header(record, EXCHANGE) or b""
+    properties = made.encode()
+    if record.headers and record.headers[-1][0] == DEATHS:
+        properties = _with_deaths(record, properties)
+    return ONE[len(exchange)] + exchange, properties
+
+
+def _with_deaths(record: Record, properties: bytes) -> bytes:
+    """What dead-lettered messages tell: x-death, newest first, and the first and the last death by themselves."""
+    deaths = deaths_of(record)
+    table = []
+    for death in deaths:
+        told: dict[str, Any] = {
+            "count": Int64(death["count"]),
+            "reason": death["reason"],
+            "queue": death["queue"],
+            "time": Timestamp(death["time_ms"] // 1000),
+            "exchange": death["exchange"],
+            "routing-keys": death["keys"],
+        }
+        if "ttl" in death:
+            told["original-expiration"] = str(death["ttl"])
+        table.append(told)
+    updates: dict[str, Any] = {"x-death": table}
+    for which, death in (("first", deaths[-1]), ("last", deaths[0])):
+        for what in ("reason", "queue", "exchange"):
+            updates[f"x-{which}-death-{what}"] = death[what]
+    removals = () if header(record, KEYS) is not None else ("CC",)
+    return without(with_headers(properties, updates, removals), "expiration")
+
+
+def content_frames(channel: int, properties: bytes, body: bytes, body_max: int) -> list[bytes]:
+    """The header frame and the body frames of a message."""
+    payload = header_payload(len(body), properties)
+    frames = [HEAD.pack(HEADER, channel, len(payload)), payload, END]
+    for at in range(0, len(body), body_max):
+        part = body[at : at + body_max]
+        frames += (HEAD.pack(BODY, channel, len(part)), part, END)
+    return frames
+
+
+class Deliveries:
+    """Writes deliveries of one consumer. Runs of messages with the same headers are common, and cheaper."""
+
+    __slots__ = ("_counts", "_exchange", "_headers", "_method", "_number", "_offsets", "_properties")
+
+    def __init__(self, channel: int, tag: str, *, counts: bool = False, offsets: bool = False) -> None:
+        self._number = channel
+        self._method = _DELIVER + short(tag)
+        self._counts = counts  # deliveries are counted, and the count is told
+        self._offsets = offsets  # of a stream: each message tells its own
+        self._headers: Headers | None = None
+        self._exchange = b"\x00"
+        self._properties = b""
+
+    def write(self, out: list[bytes], messages: Sequence[Message], tag: int, body_max: int) -> int:
+        """Append the frames to `out`; how many bytes they are."""
+        number, method = self._number, self._method
+        pack_head, pack_tag, pack_header = HEAD.pack, _TAG.pack, _HEADER_FRAME.pack
+        fixed = len(method) + 9
+        total = 0
+        for offset, record, delivered, redelivered, _, _ in messages:
+            headers = record.headers
+            if headers is not self._headers:
+                self._exchange, self._properties = wire_of(record)
+                self._headers = headers
+            exchange, properties = self._exchange, self._properties
+            if delivered and self._counts:
+                properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
+            elif self._offsets:
+                properties = with_headers(properties, {"x-stream-offset": Int64(offset)})
+            key = record.key or b""
+            body = record.value or b""
+            size = len(body)
+            start = (
+                pack_head(METHOD, number, fixed + len(exchange) + 1 + len(key))
+                + method
+                + pack_tag(tag, redelivered)
+                + exchange
+                + ONE[len(key)]
+                + key
+                + END
+                + pack_header(HEADER, number, 12 + len(properties), BASIC_CLASS, 0, size)
+                + properties
+            )
+            if not size:
+                start += END
+            elif size <= body_max:
+                start = b"".join((start, END, pack_head(BODY, number, size), body, END))
+            else:
+                parts = [start, END]
+                for at in range(0, size, body_max):
+                    part = body[at : at + body_max]
+                    parts += (pack_head(BODY, number, len(part)), part, END)
+                start = b"".join(parts)
+            out.append(start)
+            total += len(start)
+            tag += 1
+        return total
+
+
+def got(channel: int, tag: int, message: Message, left: int, body_max: int, *, counts: bool) -> bytes:
+    """A message that was asked for: get-ok and its content."""
+    _, record, delivered, redelivered, _, _ = message
+    exchange, properties = wire_of(record)
+    if delivered and counts:
+        properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
+    key = record.key or b""
+    payload = _GET_OK + _TAG.pack(tag, redelivered) + exchange + ONE[len(key)] + key + _COUNT.pack(left)
+    frames = [HEAD.pack(METHOD, channel, len(payload)), payload, END]
+    return b"".join(frames + content_frames(channel, properties, record.value or b"", body_max))
+
+
+def returned(channel: int, route: "Route", properties: bytes, body: bytes, body_max: int) -> bytes:
+    """A mandatory message that nobody wanted, back to who published it."""
+    text = ReplyCode.NO_ROUTE.name
+    payload = _RETURN + _CODE.pack(ReplyCode.NO_ROUTE) + short(text) + short(route.exchange) + short(route.routing_key)
+    frames = [HEAD.pack(METHOD, channel, len(payload)), payload, END]
+    return b"".join(frames + content_frames(channel, properties, body, body_max))

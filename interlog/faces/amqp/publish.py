@@ -1,0 +1,173 @@
+"""Publishes: from the method's bytes to where messages go, worked out once for all that look alike.
+
+In come the payloads of basic.publish; out go routes, kept per connection until the catalog or the permissions change.
+What a content asks for beyond routing (priority, expiry, reply-to, more keys, a delay) is done in `publish_specially`.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from interlog.core.deaths import EXPIRES, KEYS
+from interlog.core.memory import record_size
+from interlog.core.publishing import LASTS, PRIORITY, ROUTED, Target
+from interlog.faces.amqp import errors
+from interlog.faces.amqp import methods as m
+from interlog.faces.amqp.errors import precondition
+from interlog.faces.amqp.messages import Content, content_of, record_headers, with_properties
+from interlog.faces.amqp.properties import changed, with_headers
+from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
+from interlog.journal.record import Headers, Record
+
+if TYPE_CHECKING:
+    from interlog.faces.amqp.channel import Channel
+    from interlog.faces.amqp.connection import AmqpConnection
+
+_ROUTES: Final = 4_096
+_KNOWN: Final = 256
+_IDS: Final = 4  # class and method ids, at the start of a payload
+MAX_EXPIRATION_MS: Final = (1 << 32) - 1
+
+
+class Route:
+    """All that is the same for every publish with the same method bytes."""
+
+    __slots__ = ("exchange", "generation", "key", "known", "mandatory", "raw", "routing_key", "target")
+
+    def __init__(
+        self, raw: bytes, exchange: str, routing_key: str, mandatory: bool, target: Target | None, generation: int
+    ) -> None:
+        self.raw = raw
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.key = routing_key.encode("utf-8", "surrogateescape")
+        self.mandatory = mandatory
+        self.target = target  # None: each message decides
+        self.generation = generation
+        self.known: dict[bytes, tuple[Headers, int]] = {}  # by properties: record's headers, their large size
+
+    def know(self, properties: bytes, content: Content) -> tuple[Headers, int]:
+        headers = record_headers(content, self.exchange.encode("utf-8", "surrogateescape"))
+        extra = record_size(Record(self.key, None, headers, 0))
+        if len(self.known) >= _KNOWN:
+            self.known.clear()
+        known = self.known[properties] = (headers, extra)
+        return known
+
+
+class Routes:
+    """Routes of one connection, by the bytes of basic.publish."""
+
+    __slots__ = ("_connection", "_routes", "get")
+
+    def __init__(self, connection: "AmqpConnection") -> None:
+        self._connection = connection
+        self._routes: dict[bytes, Route] = {}
+        self.get: Callable[[bytes], Route | None] = self._routes.get
+
+    def make(self, channel: "Channel", raw: bytes) -> Route:
+        """AmqpError where it may not be published so."""
+        method = m.BasicPublish.decode(raw, _IDS, len(raw))
+        connection, core = self._connection, self._connection.core
+        if method.immediate:
+            raise errors.not_implemented("immediate=true")
+        vhost, name, key = connection.vhost, method.exchange, method.routing_key
+        exchange = connection.exchange(name)
+        connection.check_access("write", "exchange", name)
+        if exchange.internal:
+            raise errors.internal_exchange(name, vhost)
+        if exchange.kind == "topic":
+            connection.check_key("write", name, key)
+        target: Target | None = core.publishing.target(vhost, name, (key,))
+        if target is not None and (not target.cacheable or target.delayed or (not name and key.startswith(REPLY_TO))):
+            target = None
+        route = Route(raw, name, key, method.mandatory, target, core.generation)
+        if len(self._routes) >= _ROUTES:
+            self._routes.clear()
+        self._routes[raw] = route
+        return route
+
+
+def publish_specially(channel: "Channel", route: Route, content: Content, body: bytes) -> int:
+    """A message that asks for more. ROUTED, LASTS and REFUSED as they apply."""
+    connection = channel.connection
+    core, vhost = connection.core, connection.vhost
+    found = content.scan
+    now_ms = connection.now_ms
+    if found.user_id is not None and found.user_id != connection.user and not connection.may_impersonate:
+        raise errors.wrong_user_id(found.user_id, connection.user)
+    expires_ms = None if found.expiration is None else now_ms + expiration_ms(found.expiration)
+    delay_ms = _delay_ms(content.headers)
+    keys = (route.routing_key, *_more_keys(content.headers, "CC"), *_more_keys(content.headers, "BCC"))
+    properties = content.properties
+    if found.reply_to == REPLY_TO:
+        if channel.reply_address is None:
+            raise errors.no_reply_consumer()
+        properties = changed(properties, reply_to=channel.reply_address)
+    if "BCC" in content.headers:
+        properties = with_headers(properties, {}, ("BCC",))
+    if properties is not content.properties:
+        content = content_of(properties)
+    if not route.exchange and route.routing_key.startswith(REPLY_PREFIX):
+        return _reply(channel, route, content, body)
+
+    headers = record_headers(content, route.exchange.encode("utf-8", "surrogateescape"))
+    if len(keys) > 1:
+        headers += ((KEYS, json.dumps(keys).encode()),)
+    priority = found.priority or 0
+    if priority:
+        headers += ((PRIORITY, b"%d" % priority),)
+    if expires_ms is not None:
+        headers += ((EXPIRES, b"%d" % expires_ms),)
+    record = Record(route.key, body, headers, now_ms)
+    target = route.target
+    if target is None or len(keys) > 1:
+        asked = content
+
+        def told() -> Mapping[Any, Any]:
+            return with_properties(asked)
+
+        target = core.publishing.target(vhost, route.exchange, keys, told)
+    if target.delayed and delay_ms > 0:
+        core.publishing.publish_later(vhost, route.exchange, keys, record, content.persistent, now_ms + delay_ms)
+        return ROUTED | LASTS
+    return target.publish(record, record_size(record), content.persistent, priority, expires_ms is not None)
+
+
+def _reply(channel: "Channel", route: Route, content: Content, body: bytes) -> int:
+    """Straight to the channel that asked, if it is still there."""
+    connection = channel.connection
+    asker = connection.service.replies.find(route.routing_key)
+    if asker is None:
+        return 0
+    record = Record(route.key, body, record_headers(content, b""), connection.now_ms)
+    asker.take_reply(record)
+    return ROUTED
+
+
+def expiration_ms(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise errors.invalid_expiration(text, "not a whole number of milliseconds")
+    value = int(text) if len(text) < 20 else MAX_EXPIRATION_MS + 1
+    if value > MAX_EXPIRATION_MS:
+        raise errors.invalid_expiration(text, f"larger than {MAX_EXPIRATION_MS}")
+    return value
+
+
+def _delay_ms(headers: Mapping[str, Any]) -> int:
+    delay = headers.get("x-delay")
+    if isinstance(delay, bool) or not isinstance(delay, int | float | str):
+        return 0
+    try:
+        return min(max(int(delay), 0), MAX_EXPIRATION_MS)
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _more_keys(headers: Mapping[str, Any], name: str) -> list[str]:
+    keys = headers.get(name)
+    if keys is None:
+        return []
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise precondition(f"invalid header '{name}': must be an array of long strings")
+    return keys
