@@ -58,7 +58,7 @@ TEXTS = [
     (
         errors.topic_refused("write", "a.b", "x", "/", "guest"),
         403,
-        "ACCESS_REFUSED - write access to topic 'a.b' in exchange exchange 'x' in vhost '/' refused for user 'guest'",
+        "ACCESS_REFUSED - write access to topic 'a.b' in exchange 'x' in vhost '/' refused for user 'guest'",
     ),
     (errors.exclusive_use("q", "/"), 403, "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"),
     (errors.in_use("exchange", "x", "/"), 406, "PRECONDITION_FAILED - exchange 'x' in vhost '/' in use"),

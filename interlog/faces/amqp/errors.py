@@ -254,7 +254,7 @@ def access_refused(permission: str, kind: str, name: str, vhost: str, user: str)
 
 def topic_refused(permission: str, key: str, exchange: str, vhost: str, user: str) -> AmqpError:
     where = subject("exchange", exchange, vhost)
-    what = f"{permission} access to topic '{key}' in exchange {where} refused for user '{user}'"
+    what = f"{permission} access to topic '{key}' in {where} refused for user '{user}'"
     return AmqpError(ReplyCode.ACCESS_REFUSED, what)
 
 
