@@ -147,7 +147,7 @@ def vhost_refused(vhost: str, user: str, why: str = "") -> AmqpError:
 def bad_negotiation(field: str, wanted: int, allowed: int, *, higher: bool) -> AmqpError:
     """Of tune-ok: `field` is frame_max or channel_max."""
     how, bound = ("higher", "maximum") if higher else ("lower", "minimum")
-    detail = " (no limit)" if wanted == 0 else ""
+    detail = " (no limit)" if field == "channel_max" and wanted == 0 else ""
     what = f"negotiated {field} = {wanted}{detail} is {how} than the {bound} allowed value ({allowed})"
     return AmqpError(ReplyCode.NOT_ALLOWED, what)
 
