@@ -27,6 +27,7 @@ from interlog.base.errors import (
 )
 from interlog.base.log import get_log
 from interlog.core.access import Access, User
+from interlog.core.catalog import Catalog
 from interlog.web.http import Request, Response, error_response
 from interlog.web.router import Handler
 
@@ -116,6 +117,20 @@ class Guard:
 
         return handle
 
+    def vhosts(self, call: Call, catalog: Catalog) -> list[str]:
+        """The namespace that the path names, or all that the user sees; NotFoundError for one it does not."""
+        if call.parts:
+            self.check_vhost(call, call.parts[0])
+            return [catalog.namespace(call.parts[0]).name]
+        return [one.name for one in catalog.namespaces() if self.shows(call, one.name)]
+
+    def shows(self, call: Call, namespace: str) -> bool:
+        return call.sees_all or self._access.may_enter(call.user.name, namespace)
+
+    def check_vhost(self, call: Call, namespace: str) -> None:
+        if not self.shows(call, namespace):
+            raise NotFoundError(f"there is no namespace {namespace}")
+
     def _user(self, request: Request) -> User:
         given = next((value for name, value in request.headers if name == b"authorization"), b"")
         scheme, _, credentials = given.partition(b" ")
@@ -146,4 +161,6 @@ def _error(error: InterlogError) -> Response:
 
 def _sentence(error: InterlogError) -> str:
     text = str(error)
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    if text.startswith(("a ", "an ", "the ", "there ")):  # not a name that begins so
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else text + "."

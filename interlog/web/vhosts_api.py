@@ -6,7 +6,7 @@ permissions in it, as with RabbitMQ.
 
 from typing import Any, Final
 
-from interlog.base.errors import InvalidError, NotFoundError
+from interlog.base.errors import InvalidError
 from interlog.base.version import VERSION
 from interlog.core.broker import Core
 from interlog.core.catalog_objects import Namespace
@@ -52,16 +52,13 @@ class VhostsApi:
         )
 
     def _vhosts(self, call: Call) -> Response:
-        return json_response([_vhost(one) for one in self._core.catalog.namespaces() if self._shows(call, one.name)])
+        namespaces = self._core.catalog.namespaces()
+        return json_response([_vhost(one) for one in namespaces if self._guard.shows(call, one.name)])
 
     def _vhost(self, call: Call) -> Response:
         (name,) = call.parts
-        if not self._shows(call, name):
-            raise NotFoundError(f"there is no namespace {name}")
+        self._guard.check_vhost(call, name)
         return json_response(_vhost(self._core.catalog.namespace(name)))
-
-    def _shows(self, call: Call, name: str) -> bool:
-        return call.sees_all or self._core.access.may_enter(call.user.name, name)
 
     def _put_vhost(self, call: Call) -> Response:
         (name,) = call.parts

@@ -81,6 +81,18 @@ def test_a_team_gets_its_own_corner(serve: Serve, says: Says, monkeypatch: pytes
     assert says("users", "tags", "ann")[0] == 0
     assert says("users", "list", *mine, "new")[0] == 1
 
+    words = ("policies", "set", "short", "^tmp", "max-length=10", "overflow=reject-publish", "--apply-to", "queues")
+    assert says(*words, "--priority", "2")[0] == 0
+    assert rows(says("policies", "list")[1])[1:] == [
+        ["/", "short", "^tmp", "queues", "2", "max-length=10", "overflow=reject-publish"]
+    ]
+    assert says("policies", "set", "short", "^tmp", '{"max-length": 11}')[0] == 0
+    assert "max-length=11" in says("policies", "list")[1]
+    for wrong in ("max-length", "max-length=x", "{", "nonsense=1"):
+        assert says("policies", "set", "p", "", wrong)[0] == 1
+    assert says("policies", "clear", "short")[0] == 0
+    assert says("policies", "clear", "short")[0] == 1
+
     code, _, err = says("vhosts", "delete", "team/a")
     assert (code, "Add --yes if it is meant" in err) == (1, True)
     assert says("vhosts", "delete", "team/a", "--yes")[0] == 0

@@ -312,3 +312,114 @@ def test_paths_that_are_not_there_and_methods_that_are_not_taken(bench: Bench) -
     assert b"\r\nAllow: GET, PUT, DELETE, HEAD\r\n" in b"".join(bench.face.take_output())
     bench.send("HEAD", "/api/users")
     assert b"".join(bench.face.take_output()).endswith(b"\r\n\r\n")
+
+
+# -- policies
+
+
+def test_policies_over_http_have_rabbitmq_s_names(bench: Bench) -> None:
+    definition = {
+        "message-ttl": 60_000,
+        "max-length-bytes": 1_000_000,
+        "max-age": "7D",
+        "overflow": "reject-publish",
+        "dead-letter-exchange": "dead",
+        "dead-letter-routing-key": "k",
+        "stream-max-segment-size-bytes": 1 << 20,
+    }
+    body = {"pattern": "^q", "definition": definition, "priority": 3, "apply-to": "queues"}
+    path = "/api/policies/%2F/limits"
+    assert bench.ask("PUT", path, body) == (201, None)
+    shown = {"vhost": "/", "name": "limits", **body}
+    assert bench.ask("GET", path) == (200, shown)
+    assert bench.ask("GET", "/api/policies") == bench.ask("GET", "/api/policies/%2F") == (200, [shown])
+    assert bench.core.policies.of_queue("/", "q", "classic")["message_ttl_ms"] == 60_000
+    stream = bench.core.policies.of_queue("/", "q", "stream")
+    assert (stream["retention_ms"], stream["retention_bytes"]) == (7 * 86_400_000, 1_000_000)
+    assert bench.ask("PUT", path, {"pattern": "", "definition": {"expires": 1, "ha-mode": "all"}}) == (204, None)
+    assert bench.ask("GET", path)[1]["definition"] == {"expires": 1}
+    assert bench.ask("DELETE", path) == (204, None)
+    assert bench.ask("DELETE", path)[0] == bench.ask("GET", path)[0] == bench.ask("GET", "/api/policies/v")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"definition": {"expires": 1}}, "The body needs pattern"),
+        ({"pattern": "("}, "The body needs a definition"),
+        ({"pattern": "(", "definition": {"expires": 1}}, "'(' is not a pattern"),
+        ({"pattern": "", "definition": {}}, "A policy without a definition says nothing."),
+        (
+            {"pattern": "", "definition": {"nonsense": 1}},
+            "nonsense is nothing that a policy can set; there are message",
+        ),
+        ({"pattern": "", "definition": {"expires": 0}}, "expires is a whole number"),
+        ({"pattern": "", "definition": {"max-age": "7 days"}}, "max-age is a number and one of Y"),
+        ({"pattern": "", "definition": {"expires": 1}, "priority": "1"}, "The priority is a whole number"),
+        ({"pattern": "", "definition": {"expires": 1}, "apply-to": 1}, "apply-to is text"),
+        ({"pattern": "", "definition": {"expires": 1}, "apply-to": "x"}, "A policy applies to all | queues"),
+    ],
+)
+def test_what_is_no_policy_is_a_sentence(bench: Bench, body: Any, sentence: str) -> None:
+    status, reason = bench.refusal("PUT", "/api/policies/%2F/p", body)
+    assert (status, reason[: len(sentence)]) == (400, sentence)
+    assert bench.ask("GET", "/api/policies") == (200, [])
+
+
+def test_operators_policies_set_limits_only_and_are_for_administrators(bench: Bench) -> None:
+    bench.ask("PUT", "/api/users/ann", {"password": "x", "tags": "policymaker"})
+    bench.ask("PUT", "/api/permissions/%2F/ann", {"configure": "", "write": "", "read": ""})
+    body = {"pattern": "", "definition": {"max-length": 10}}
+    assert bench.ask("PUT", "/api/policies/%2F/p", body, user="ann:x") == (201, None)
+    assert bench.ask("PUT", "/api/operator-policies/%2F/p", body, user="ann:x")[0] == 401
+    assert bench.ask("PUT", "/api/operator-policies/%2F/p", body) == (201, None)
+    assert [one["name"] for one in bench.ask("GET", "/api/operator-policies")[1]] == ["p"]
+    body["definition"] = {"overflow": "drop-head"}
+    assert bench.ask("PUT", "/api/operator-policies/%2F/p", body)[0] == 400
+    bench.ask("PUT", "/api/vhosts/secret")
+    assert bench.ask("PUT", "/api/policies/secret/p", body, user="ann:x")[0] == 404
+    assert bench.ask("GET", "/api/policies/secret", user="ann:x")[0] == 404
+
+
+# -- what there is
+
+
+def test_queues_exchanges_and_bindings_are_shown(bench: Bench) -> None:
+    core = bench.core
+    core.work_queues.declare("/", "q", durable=True, settings={"declared": {"x-max-length": 5}, "max_length": 5})
+    core.topics.create("/", "s")
+    core.exchanges.declare("/", "e", "topic", delayed=True, settings={"declared": {"x-delayed-type": "topic"}})
+    core.exchanges.bind("/", "e", "q", "a.*", {"x": 1})
+    core.policies.put("/", "p", "^q", {"max_length": 3})
+    status, (queue, stream) = bench.ask("GET", "/api/queues")
+    assert status == 200
+    assert {"name": "q", "vhost": "/", "type": "classic", "durable": True, "messages": 0}.items() <= queue.items()
+    assert (queue["arguments"], queue["policy"], queue["operator_policy"]) == ({"x-max-length": 5}, "p", None)
+    assert (stream["name"], stream["type"]) == ("s", "stream")
+    assert bench.ask("GET", "/api/queues/%2F/q") == (200, queue)
+    assert bench.ask("GET", "/api/queues/%2F/s") == (200, stream)
+    assert bench.ask("GET", "/api/queues/%2F/none")[0] == bench.ask("GET", "/api/queues/none")[0] == 404
+    exchanges = {one["name"]: one for one in bench.ask("GET", "/api/exchanges/%2F")[1]}
+    assert {"", "amq.direct", "amq.topic", "e"} <= exchanges.keys()
+    assert (exchanges["e"]["type"], exchanges["e"]["arguments"]) == ("x-delayed-message", {"x-delayed-type": "topic"})
+    assert bench.ask("GET", "/api/exchanges/%2F/e") == (200, exchanges["e"])
+    assert bench.ask("GET", "/api/exchanges/%2F/amq.default") == (200, exchanges[""])
+    assert bench.ask("GET", "/api/exchanges/%2F/none")[0] == 404
+    bindings = [one for one in bench.ask("GET", "/api/bindings")[1] if one["source"] == "e"]
+    ends = [(one["destination"], one["destination_type"], one["routing_key"], one["arguments"]) for one in bindings]
+    assert ends == [("q", "queue", "a.*", {"x": 1})]
+
+
+def test_a_vhost_goes_with_all_that_is_in_it(bench: Bench) -> None:
+    core = bench.core
+    bench.ask("PUT", "/api/vhosts/v")
+    core.work_queues.declare("v", "q", durable=True, settings={})
+    core.work_queues.declare("v", "passing", durable=False, settings={})
+    core.topics.create("v", "s")
+    core.exchanges.declare("v", "e", "fanout")
+    core.exchanges.bind("v", "e", "q", "")
+    core.policies.put("v", "p", "", {"max_length": 3})
+    assert bench.ask("DELETE", "/api/vhosts/v") == (204, None)
+    assert bench.ask("GET", "/api/queues") == bench.ask("GET", "/api/policies") == (200, [])
+    assert bench.ask("PUT", "/api/vhosts/v") == (201, None)
+    assert bench.ask("GET", "/api/queues/v") == bench.ask("GET", "/api/bindings/v") == (200, [])

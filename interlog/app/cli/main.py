@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "users": "who may come in: list, add, password, tags, delete",
     "vhosts": "virtual hosts: list, add, delete",
     "permissions": "what users may do: list, set, clear",
+    "policies": "settings of queues, streams and exchanges by pattern: list, set, clear",
     "verify": "check a data folder, and repair what can be repaired",
 }
 
