@@ -6,6 +6,7 @@ replies, the last checkpoint, the threads, the folder's lock.
 """
 
 import asyncio
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -26,8 +27,7 @@ from interlog.net.driver import Driver
 from interlog.net.listener import Listener
 from interlog.net.tls import Tls, TlsError
 from interlog.net.worker import ThreadWorker
-from interlog.web.http import HttpFace
-from interlog.web.management import management
+from interlog.web.http import Answer, HttpFace
 from interlog.web.status import OS_WARNING, About, Status
 
 log = get_log("app")
@@ -87,10 +87,16 @@ class Launcher:
         self._undo.append(driver.close)
         about = About(str(data), settings.durability, settings.flush_ms, began, self.addresses)
         self._status = Status(core.status, about, clock, metrics)
-        answer = management(self._status, core).answer
+        status = self._status
+
+        @functools.cache
+        def answer() -> Answer:
+            from interlog.web.management import management  # here, because most starts are not asked over HTTP at once
+
+            return management(status, core).answer
 
         def http(wake: Wake, peer: Peer) -> HttpFace:
-            return HttpFace(answer, clock, wake, peer.host, peer.loopback)
+            return HttpFace(answer(), clock, wake, peer.host, peer.loopback)
 
         core.on_more = driver.schedule
         amqp = AmqpService(core, amqp_settings(settings), metrics)

@@ -58,7 +58,7 @@ def test_an_unknown_command_is_told_the_known_ones(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--amqp-port", "5672"], "amqp_port = '5672' (from the flag --amqp-port) cannot be served"),
+        (["--kafka-port", "9092"], "kafka_port = '9092' (from the flag --kafka-port) cannot be served"),
         (["--http-port", "1e3"], "http_port = '1e3' (from the flag --http-port) must be 0"),
         (["--config", "none.toml"], "The settings file none.toml does not exist."),
     ],
