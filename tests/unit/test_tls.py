@@ -254,6 +254,42 @@ def test_the_broker_serves_http_over_tls(certificates: Certificates) -> None:
     asyncio.run(scene())
 
 
+def test_a_certificate_is_enough_to_come_in_by_amqp(certificates: Certificates) -> None:
+    import pika
+
+    certificate, key = certificates.make("broker")
+
+    def visit(port: int, context: ssl.SSLContext) -> str:
+        where = pika.ConnectionParameters(
+            "localhost",
+            port,
+            ssl_options=pika.SSLOptions(context, "localhost"),
+            credentials=pika.credentials.ExternalCredentials(),
+        )
+        with pika.BlockingConnection(where) as connection:
+            channel = connection.channel()
+            channel.queue_declare("ann.q")
+            try:
+                channel.queue_declare("q")
+            except pika.exceptions.ChannelClosedByBroker as error:
+                return str(error.reply_text)
+        return ""
+
+    async def scene() -> None:
+        async with interlog.Broker(
+            amqps_port=0, tls_certificate=certificate, tls_key=key, tls_ca=certificates.ca, tls_client="optional"
+        ) as broker:
+            broker.core.access.add_user("ann", None)
+            broker.core.access.set_permissions("/", "ann", "^ann", "^ann", "^ann")
+            port = int(broker.addresses["amqps"].rpartition(":")[2])
+            refused = await asyncio.to_thread(visit, port, client_context(certificates, "ann"))
+            assert refused.startswith("ACCESS_REFUSED - ")
+            with pytest.raises((pika.exceptions.AMQPConnectionError, pika.exceptions.ProbableAuthenticationError)):
+                await asyncio.to_thread(visit, port, client_context(certificates, "bob"))
+
+    asyncio.run(scene())
+
+
 def test_a_tls_port_without_a_certificate_is_refused_before_anything_is_started() -> None:
     with pytest.raises(SettingError, match="https_port = 0 needs a certificate: set tls_certificate and tls_key"):
         interlog.Broker(https_port=0)
