@@ -188,6 +188,10 @@ def _pack(value: object) -> object:
         return [_pack(one) for one in value]
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {"table": pack_table(value)}
+    from decimal import Decimal  # rare, and not worth its share of every start
+
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
     raise InvalidError(f"these arguments cannot be kept: {type(value).__name__} is not a plain type")
 
 
@@ -198,5 +202,9 @@ def _unpack(value: Any) -> Any:
         ((kind, inner),) = value.items()
         if kind == "table":
             return unpack_table(inner)
+        if kind == "decimal":
+            from decimal import Decimal
+
+            return Decimal(inner)
         return bytes.fromhex(inner) if kind == "bytes" else float(inner)
     return value
