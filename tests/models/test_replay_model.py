@@ -34,7 +34,7 @@ from tests.faults import FaultyFiles
 
 NAMESPACES = st.sampled_from(["/", "/", "tenant"])
 NAMES = st.sampled_from(["a", "b", "c"])
-KINDS = st.sampled_from(["user", "policy"])
+KINDS = st.sampled_from(["user", "note"])
 PICK = st.integers(0, 1000)
 DELAY_MS = st.sampled_from([0, 5, 100, 5_000])
 
@@ -65,7 +65,7 @@ def state_of(core: Core) -> State:
         "namespaces": catalog.namespaces(),
         "topics": list(catalog.topics()),
         "queues": [item for item in catalog.queues() if item.durable],
-        "objects": [item for space in spaces for kind in ("policy", "user") for item in catalog.objects(kind, space)],
+        "objects": [item for space in spaces for kind in ("note", "user") for item in catalog.objects(kind, space)],
         "next partition": catalog._next_partition,
         "queue states": {partition: core._states.state(partition).snapshot() for partition in queues},
         "partitions": {id: _partition(core, id) for id in sorted(storage.partitions)},
@@ -367,7 +367,7 @@ class ReplayMachine(RuleBasedStateMachine):
             return dice.choice(("/", "/", "tenant"))
 
         def kind() -> str:
-            return dice.choice(("user", "policy"))
+            return dice.choice(("user", "note"))
 
         for _ in range(steps):
             dice.choices(ops, weights)[0][1]()
