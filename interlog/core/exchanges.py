@@ -297,7 +297,7 @@ def _compare(wanted: Exchange, found: Exchange) -> None:
     subject = f"exchange {found.name} in namespace {found.namespace}"
     pairs: list[tuple[str, object, object]] = [
         ("delayed", wanted.delayed, found.delayed),
-        ("type", wanted.kind, found.kind),
+        ("kind", wanted.kind, found.kind),
         ("durable", wanted.durable, found.durable),
         ("auto_delete", wanted.auto_delete, found.auto_delete),
         ("internal", wanted.internal, found.internal),

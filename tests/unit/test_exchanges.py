@@ -103,7 +103,7 @@ def test_what_is_declared_is_there_and_stays_as_it_is(exchanges: Exchanges) -> N
 @pytest.mark.parametrize(
     ("otherwise", "what", "wanted", "found"),
     [
-        ({"kind": "fanout"}, "type", "fanout", "consistent-hash"),
+        ({"kind": "fanout"}, "kind", "fanout", "consistent-hash"),
         ({"durable": False}, "durable", False, True),
         ({"auto_delete": True}, "auto_delete", True, False),
         ({"internal": True}, "internal", True, False),
@@ -148,7 +148,7 @@ Refused = Callable[[Exchanges], object]
     [
         (lambda e: e.declare("/", "", "direct"), RefusedError, "the default exchange is there already"),
         (lambda e: e.declare("/", "amq.mine", "direct"), RefusedError, "names that begin with amq. are reserved"),
-        (lambda e: e.declare("/", "amq.topic", "direct"), InequivalentError, "its type is 'topic', not 'direct'"),
+        (lambda e: e.declare("/", "amq.topic", "direct"), InequivalentError, "its kind is 'topic', not 'direct'"),
         (lambda e: e.declare("/", "amq.topic", "topic", durable=False), InequivalentError, "durable"),
         (lambda e: e.declare("/", "e", "strange"), InvalidError, "'strange' is not a kind of exchange"),
         (lambda e: e.declare("/", "é" * 128, "direct"), InvalidError, "1 to 255 bytes, not 256"),
