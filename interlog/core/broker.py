@@ -330,6 +330,8 @@ class Core:
         return self.topics.get(namespace, name)
 
     def delete_topic(self, namespace: str, name: str) -> None:
+        self.catalog.topic(namespace, name)
+        self.exchanges.drop_queue(namespace, name)
         self.topics.delete(namespace, name)
 
     def create_namespace(self, name: str) -> None:

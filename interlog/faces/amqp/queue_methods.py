@@ -256,7 +256,6 @@ def delete(channel: "Channel", method: m.QueueDelete) -> None:
         connection.owned.pop(queue, None)
     elif queue is not None:
         count, lasts = stream_depth(queue), True
-        core.exchanges.drop_queue(vhost, name)
         core.delete_topic(vhost, name)
     if not method.nowait:
         channel.reply(m.QueueDeleteOk(count), lasts=lasts)
