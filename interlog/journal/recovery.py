@@ -109,8 +109,12 @@ def _load(path: Path, tables: Sequence[Table], folder_id: bytes, sections: Seque
         # All rows are read and checked before the first section takes one: it is all or nothing.
         loaded: list[tuple[Section, list[Row]]] = []
         for section in sections:
+            rows = checkpoint.rows(section.table)
             if not section.table.lazy:
-                loaded.append((section, list(checkpoint.rows(section.table))))
+                loaded.append((section, list(rows)))
+                continue
+            for _ in rows:
+                pass  # checked only: a row whose key has changed would later not be found, and nobody would know
         for section, rows in loaded:
             try:
                 section.load(rows)
