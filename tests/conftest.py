@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.served import PATIENCE_SECONDS, Run, Serve, Served, clean_environment
 
+pytest_plugins = ("interlog.testing",)  # the fixtures `broker` and `shared_broker`
+
 # The same examples every time, and no clock: a slow machine is no failure.
 settings.register_profile("interlog", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("interlog")

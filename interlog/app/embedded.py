@@ -20,6 +20,7 @@ from typing import Any, Final
 from interlog.app.kinds import Port
 from interlog.app.launcher import Launcher
 from interlog.app.settings import Settings, from_arguments, table
+from interlog.base.limits import DRAIN_SECONDS
 from interlog.core.broker import Core
 
 TEMPORARY_JOURNAL_FILE_BYTES: Final = 16 << 20
@@ -71,12 +72,12 @@ class Broker:
         self._launcher = launcher
         return self
 
-    async def stop(self) -> None:
-        """Safe to call again."""
+    async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
+        """Safe to call again. Clients that do not agree to their goodbye within that time are cut off."""
         launcher, self._launcher = self._launcher, None
         try:
             if launcher is not None:
-                await launcher.stop()
+                await launcher.stop(drain_seconds)
         finally:
             self._remove_folder()
         if launcher is not None and launcher.failure is not None:

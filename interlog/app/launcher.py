@@ -139,7 +139,7 @@ class Launcher:
             self._tls = Tls(settings.tls_certificate, settings.tls_key, settings.tls_ca, settings.tls_client)
         return self._tls
 
-    async def stop(self) -> None:
+    async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Stop in reverse. Safe to call at any time, and again."""
         if self._status is not None:
             self._status.stopping = True
@@ -147,7 +147,7 @@ class Launcher:
             listener.close()
         self._listeners.clear()
         if self._driver is not None:
-            await self._driver.drain(DRAIN_SECONDS)
+            await self._driver.drain(drain_seconds)
             self._driver = None
         while self._undo:
             try:

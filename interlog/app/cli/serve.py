@@ -17,6 +17,7 @@ from typing import Final
 
 from interlog.app.cli.main import parser
 from interlog.app.launcher import Launcher
+from interlog.app.loops import loop_factory
 from interlog.app.settings import ENVIRONMENT_PREFIX, FILE_NAME, Settings, load, table
 from interlog.base.log import configure, get_log
 
@@ -31,8 +32,7 @@ def run(arguments: Sequence[str]) -> int:
     settings = read_settings(arguments)
     configure(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_SECONDS)
-    new_loop = _loop_factory()
-    with asyncio.Runner(loop_factory=new_loop) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(settings))
 
 
@@ -85,16 +85,6 @@ def _say_at_once(sentence: str) -> None:
         os.write(2, f"interlog: {sentence}\n".encode())
     except OSError:
         pass  # nobody listens any more
-
-
-def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
-    """uvloop where it is installed, else what Python brings."""
-    try:
-        import uvloop
-    except ImportError:
-        log.debug("uvloop is not installed; using Python's own event loop")
-        return None
-    return uvloop.Loop
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,0 +1,173 @@
+"""A broker on a thread of its own, with its own event loop, in a temporary folder.
+
+In come settings, by the names that `interlog serve` has for them; out comes a broker with its addresses. A thread and
+not a process, because a thread is ready ten times sooner and cannot be left behind when the tests are killed. The test
+talks to it over real sockets like any other client. It ends with the `with` block: ports closed, threads joined, folder
+removed.
+
+What is written is never synced while it runs: a test's data need not outlast the test.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from interlog.app.embedded import Broker
+from interlog.app.loops import loop_factory
+from interlog.base.log import ROOT
+from interlog.core.broker import Core
+
+T = TypeVar("T")
+
+# For a broker that lives as long as a test. Whoever runs tests wants to stop in a debugger without being cut off.
+DEFAULTS: Final = {
+    "durability": "os",
+    "flush_ms": "1h",
+    "journal_file_bytes": "1MiB",
+    "journal_roll_ms": 0,
+    "checkpoint_ms": "1h",
+    "amqp_heartbeat_ms": 0,
+}
+
+# Clients that a test forgot to close are cut off after this.
+GOODBYE_SECONDS: Final = 0.2
+
+
+class RunningBroker:
+    """Where a broker is reached, and as whom. `vhost` is the one that `amqp_url` leads to."""
+
+    def __init__(self, addresses: dict[str, str], call: Callable[[Callable[[Core], Any]], Any], vhost: str = "/"):
+        self.addresses = addresses
+        self.vhost = vhost
+        self.user = "guest"
+        self.password = "guest"
+        self._call = call
+
+    @property
+    def amqp_url(self) -> str:
+        return f"amqp://{self.user}:{self.password}@{self._address('amqp')}/{quote(self.vhost, safe='')}"
+
+    @property
+    def http_url(self) -> str:
+        return f"http://{self._address('http')}"
+
+    @property
+    def host(self) -> str:
+        return self._address("amqp").rpartition(":")[0]
+
+    @property
+    def port(self) -> int:
+        """AMQP's."""
+        return int(self._address("amqp").rpartition(":")[2])
+
+    def call(self, function: Callable[[Core], T]) -> T:
+        """Run it with the broker's core, on the broker's thread, and wait for the result."""
+        found: T = self._call(function)
+        return found
+
+    def in_vhost(self, vhost: str) -> "RunningBroker":
+        """The same broker, with another vhost in its URL."""
+        return RunningBroker(self.addresses, self._call, vhost)
+
+    def add_vhost(self, name: str) -> "RunningBroker":
+        """Make a vhost in which the user may do everything; the broker with that vhost in its URL."""
+
+        def add(core: Core) -> None:
+            core.create_namespace(name)
+            core.access.set_permissions(name, self.user, ".*", ".*", ".*")
+
+        self.call(add)
+        return self.in_vhost(name)
+
+    def remove_vhost(self, name: str) -> None:
+        """The vhost and all that is in it."""
+        self.call(lambda core: core.delete_namespace(name))
+
+    def _address(self, protocol: str) -> str:
+        address = self.addresses.get(protocol)
+        if address is None:
+            raise RuntimeError(f"this broker was told not to serve {protocol}")
+        return address
+
+
+@contextmanager
+def running(**settings: object) -> Iterator[RunningBroker]:
+    """A broker for the time of the block. Settings are those of `interlog serve`; InterlogError if it cannot start."""
+    told: dict[str, Any] = {**DEFAULTS, **settings}
+    thread = _Thread(Broker(**told))
+    thread.begin()
+    try:
+        yield RunningBroker(thread.addresses, thread.call)
+    finally:
+        thread.end()
+
+
+class _Thread:
+    """One broker's thread. The event loop is made, used and closed on it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.addresses: dict[str, str] = {}
+        self._broker = broker
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._up = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="interlog-testing", daemon=True)
+
+    def begin(self) -> None:
+        self._thread.start()
+        self._up.wait()
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+
+    def end(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def call(self, function: Callable[[Core], Any]) -> Any:
+        async def run() -> Any:
+            return function(self._broker.core)
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(self._serve())
+        except BaseException as failure:  # raised again on the thread of whoever waits
+            self._failure = failure
+        finally:
+            self._up.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        with _weaker_durability_is_meant():
+            await self._broker.start()
+        self.addresses = dict(self._broker.addresses)
+        self._up.set()
+        await self._stop.wait()
+        await self._broker.stop(GOODBYE_SECONDS)
+
+
+@contextmanager
+def _weaker_durability_is_meant() -> Iterator[None]:
+    """Who runs a broker for a test need not be warned of that in each test's log."""
+    from interlog.web.status import OS_WARNING
+
+    def keep(record: logging.LogRecord) -> bool:
+        return OS_WARNING not in record.getMessage()
+
+    logger = logging.getLogger(f"{ROOT}.app")
+    logger.addFilter(keep)
+    try:
+        yield
+    finally:
+        logger.removeFilter(keep)

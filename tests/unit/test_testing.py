@@ -1,0 +1,135 @@
+"""interlog.testing: brokers for tests, and what they leave behind: nothing."""
+
+import os
+import re
+import socket
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pika
+import pytest
+
+import interlog
+from interlog.testing import RunningBroker, running
+from tests.served import ROOT
+
+pytest_plugins = ("pytester",)
+
+READY_SECONDS = 0.2
+
+
+def connect(broker: RunningBroker) -> pika.BlockingConnection:
+    return pika.BlockingConnection(pika.URLParameters(broker.amqp_url))
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders are made: nobody else's are there."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_broker_of_ones_own(broker: RunningBroker) -> None:
+    assert broker.amqp_url == f"amqp://guest:guest@{broker.host}:{broker.port}/%2F"
+    with connect(broker) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.queue_declare("orders", durable=True)
+        channel.basic_publish("", "orders", b"one", pika.BasicProperties(delivery_mode=2), mandatory=True)
+        assert channel.basic_get("orders", auto_ack=True)[2] == b"one"
+    with urllib.request.urlopen(f"{broker.http_url}/health", timeout=10) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_tests_do_not_meet_in_the_shared_broker(shared_broker: RunningBroker, time: int) -> None:
+    assert shared_broker.vhost.startswith("test-")
+    with connect(shared_broker) as connection:
+        channel = connection.channel()
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="NOT_FOUND"):
+            channel.queue_declare("left-over", passive=True)
+        connection.channel().queue_declare("left-over")
+
+
+def test_the_shared_broker_outlives_what_a_test_forgot(shared_broker: RunningBroker) -> None:
+    vhost = shared_broker.add_vhost("forgetful")
+    connection = connect(vhost)
+    connection.channel().basic_consume(connection.channel().queue_declare("q").method.queue, lambda *_: None)
+    shared_broker.remove_vhost("forgetful")
+    with connect(shared_broker) as other:
+        assert other.is_open
+    connection.close()
+
+
+def test_both_at_once_are_two_brokers(broker: RunningBroker, shared_broker: RunningBroker) -> None:
+    assert broker.port != shared_broker.port
+
+
+def test_it_leaves_nothing_behind(temporary: Path) -> None:
+    threads = set(threading.enumerate())
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with running() as broker:
+        forgotten = connect(broker)  # a test that does not close what it opened
+        assert os.listdir(temporary)
+        assert broker.call(lambda core: core.status())
+    assert set(threading.enumerate()) == threads
+    assert not os.listdir(temporary)
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((broker.host, broker.port))
+    with pytest.raises(pika.exceptions.AMQPError):
+        forgotten.channel()
+    del forgotten
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_it_is_ready_soon() -> None:
+    best = 10.0
+    for _ in range(5):
+        began = time.perf_counter()
+        with running() as broker:
+            socket.create_connection((broker.host, broker.port)).close()
+            best = min(best, time.perf_counter() - began)
+    assert best < READY_SECONDS
+
+
+def test_settings_are_those_of_the_broker() -> None:
+    with running(http_port="off", max_message_bytes="1KiB") as broker:
+        assert set(broker.addresses) == {"amqp"}
+        with pytest.raises(RuntimeError, match="not to serve http"):
+            _ = broker.http_url
+    with pytest.raises(interlog.SettingError, match="Did you mean amqp_port"):
+        running(ampq_port=1).__enter__()
+
+
+def test_a_start_that_fails_is_told_and_leaves_nothing_behind(temporary: Path) -> None:
+    threads = set(threading.enumerate())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        with pytest.raises(interlog.InterlogError, match="in use"):
+            running(amqp_port=taken.getsockname()[1]).__enter__()
+    assert set(threading.enumerate()) == threads
+    assert not os.listdir(temporary)
+
+
+def guide_example() -> str:
+    page = (ROOT / "docs" / "guide" / "testing.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert isinstance(example, str)
+    return example
+
+
+@pytest.mark.parametrize("flags", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_the_example_of_the_guide_runs(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    """In a project that knows nothing of this clone's settings, with every warning an error."""
+    assert len(guide_example().splitlines()) <= 10
+    pytester.makepyfile(test_own=guide_example(), test_shared=guide_example().replace("broker", "shared_broker"))
+    folders = pytester.mkdir("temporary")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("TMPDIR", str(folders))
+    result = pytester.runpytest_subprocess("-p", "interlog.testing", "-W", "error", *flags)
+    result.assert_outcomes(passed=2)
+    assert not [path for path in Path(folders).iterdir() if path.name.startswith("interlog-")]
