@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from interlog.core.queue_settings import DECLARED, MAX_MS, OVERFLOWS
-from interlog.faces.amqp.errors import AmqpError, invalid_argument, precondition
+from interlog.faces.amqp.errors import AmqpError, ReplyCode, invalid_argument, precondition
 from interlog.faces.amqp.values import type_name
 
 Table = Mapping[str, Any]
@@ -90,6 +90,9 @@ NAMES: Final = {setting: name for name, (setting, _) in (_STREAM | _QUEUE).items
     "kind": "x-queue-type"
 }
 
+_HEADERS_BYTES: Final = 1 << 20  # room for what comes with a message's body
+_MAX_BATCH_BYTES: Final = 512 << 20  # of a topic, at the most
+
 _AGES: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
@@ -130,6 +133,11 @@ def stream_settings(name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     if "segment_bytes" in settings:
         settings["segment_bytes"] = min(max(settings["segment_bytes"], 1 << 20), 1 << 30)
     return settings
+
+
+def stream_message_bytes(max_message_bytes: int) -> int:
+    """The largest batch of a stream that takes what queues take: a message with its properties and headers."""
+    return min(max_message_bytes + _HEADERS_BYTES, _MAX_BATCH_BYTES)
 
 
 def _settings(known: Mapping[str, tuple[str, _Check]], name: str, vhost: str, arguments: Table) -> dict[str, Any]:
@@ -200,7 +208,7 @@ def exchange_settings(name: str, vhost: str, type: str, arguments: Table) -> dic
         type = inner
     kind = _EXCHANGE_KINDS.get(type)
     if kind is None:
-        raise AmqpError(503, f"unknown exchange type '{type}'")  # type: ignore[arg-type]
+        raise AmqpError(ReplyCode.COMMAND_INVALID, f"unknown exchange type '{type}'")
     alternate = arguments.get("alternate-exchange")
     if alternate is not None and not isinstance(alternate, str):
         raise invalid_argument(

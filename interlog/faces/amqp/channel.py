@@ -435,8 +435,11 @@ class Channel:
     def consumer_lost(self, consumer: "QueueConsumer | StreamConsumer") -> None:
         """Its queue is gone: tell a client that wants to know."""
         if self.consumers.pop(consumer.tag, None) is not None and self.connection.wants_cancels:
-            self.write(method_frame(self.number, m.BasicCancel(consumer.tag, True).encode()))
-            self.connection.wake()
+            self.connection.tell_cancelled(self, consumer.tag)
+
+    def say_cancelled(self, tag: str) -> None:
+        if self.state is State.OPEN:
+            self.write(method_frame(self.number, m.BasicCancel(tag, True).encode()))
 
     def consume_replies(self, tag: str) -> None:
         """From here on this channel has an address for answers that need no queue."""

@@ -75,6 +75,7 @@ class AmqpConnection:
         self._handshake: Handshake | None = Handshake(self)
         self._reader = FrameReader(frames.payload_limit(frames.MIN_FRAME_MAX))
         self._starved: dict[Channel, None] = {}
+        self._cancelled: list[tuple[Channel, str]] = []
         self._blocked = False
         self._wants_blocked = False
         self._access_generation = -1
@@ -122,6 +123,10 @@ class AmqpConnection:
             self._read()
 
     def take_output(self) -> Sequence[Buffer]:
+        if self._cancelled:
+            cancelled, self._cancelled = self._cancelled, []
+            for channel, tag in cancelled:
+                channel.say_cancelled(tag)
         out, self.out = self.out, []
         self.out_bytes = 0
         if out:
@@ -359,6 +364,11 @@ class AmqpConnection:
     def starve(self, channel: Channel) -> None:
         """The channel was refused room: look again when there is some."""
         self._starved[channel] = None
+
+    def tell_cancelled(self, channel: Channel, tag: str) -> None:
+        """A consumer's queue is gone. Told once this turn is over: who deleted the queue hears of that first."""
+        self._cancelled.append((channel, tag))
+        self.wake()
 
     def delivered(self, count: int) -> None:
         self.service.delivered.value += count
