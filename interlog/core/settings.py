@@ -18,7 +18,7 @@ class CoreSettings:
     memory_bytes: int = 512 * MIB  # of messages, in all queues
     queue_memory_bytes: int = 8 * MIB  # of messages, in one queue; what is beyond is on disk
     tail_bytes: int = 16 * MIB  # the newest batches of all partitions
-    decode_limit_bytes: int = 64 * MIB  # of one batch, unpacked
+    decode_limit_bytes: int = 64 * MIB  # so much more than its own bytes a batch may take, unpacked
     min_free_bytes: int = 50_000_000
     loopback_users: tuple[str, ...] = ("guest",)  # may only come from this machine
     housekeeping_ms: int = 5_000  # how often retention, compaction and rewriting are looked at

@@ -35,7 +35,7 @@ from interlog.journal.record import Record
 
 MAGIC: Final = 2
 HEADER_BYTES: Final = 61
-MAX_BATCH_BYTES: Final = 1 << 29
+MAX_BATCH_BYTES: Final = 576 << 20  # the largest message that a setting allows, and room for its headers
 DECODE_LIMIT_BYTES: Final = 64 << 20
 
 CODEC_MASK: Final = 0x07
@@ -286,8 +286,9 @@ def decode(
     """Absolute offset and record, for each record of the batch at position.
 
     Offsets rise and lie within the batch. FormatError at anything that is not so, or not a batch; LimitError if
-    the records would take more than limit_bytes of memory: their bytes unpacked, and a fixed cost for each record
-    and header. `verify=False` leaves the CRC unread, for bytes that were checked before.
+    the records would take limit_bytes more memory than the batch itself does: their bytes unpacked, and a fixed cost
+    for each record and header. So what was stored can be read whatever its size, and only what swells is refused.
+    `verify=False` leaves the CRC unread, for bytes that were checked before.
     """
     if verify:
         header = check(data, position)
@@ -296,6 +297,7 @@ def decode(
         _check_sane(data, position, header)
     start = position + HEADER_BYTES
     end = position + header.length
+    limit_bytes += header.length
     if header.attributes & CODEC_MASK or not isinstance(data, bytes):
         return _unpack(_body(data, start, end, header, limit_bytes), 0, -1, header, limit_bytes)
     return _unpack(data, start, end, header, limit_bytes)
@@ -336,6 +338,7 @@ def filter_records(
     is given in place of None: it holds the place of its producer's last sequence.
     """
     header = check(batch)
+    limit_bytes += header.length
     body = _body(batch, HEADER_BYTES, header.length, header, limit_bytes)
     records = _unpack(body, 0, -1, header, limit_bytes)
     wanted: list[bytes] = []

@@ -16,7 +16,7 @@ from interlog.core.topics import Topic
 from interlog.core.work_queue import WorkQueue
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
-from interlog.faces.amqp.arguments import NAMES, queue_kind, queue_settings, stream_settings
+from interlog.faces.amqp.arguments import NAMES, queue_kind, queue_settings, stream_message_bytes, stream_settings
 from interlog.faces.amqp.errors import AmqpError, precondition
 from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
 
@@ -137,7 +137,8 @@ def _make_stream(channel: "Channel", name: str, arguments: dict[str, Any]) -> To
     try:
         topic = core.topic(vhost, name)
     except NotFoundError:
-        return core.create_topic(vhost, name, 1, settings)
+        room = stream_message_bytes(channel.connection.settings.max_message_bytes)
+        return core.create_topic(vhost, name, 1, {"max_message_bytes": room, **settings})
     for setting, wanted in settings.items():
         found = topic.item.settings.get(setting)
         if found != wanted:
