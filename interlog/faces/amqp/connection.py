@@ -8,7 +8,7 @@ from enum import Enum
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
-from interlog.base.errors import NotFoundError
+from interlog.base.errors import InterlogError, NotFoundError
 from interlog.base.log import get_log
 from interlog.core.exchanges import Exchange
 from interlog.core.work_queue import WorkQueue
@@ -85,6 +85,8 @@ class AmqpConnection:
         self._closing_s = 0
         self._began_s = self.second
         self._counted = 0
+        self._deaf = False  # its frames cannot be made out any more
+        self._doom: AmqpError | None = None
         service.connections[self] = None
 
     # -- what the driver asks
@@ -107,6 +109,8 @@ class AmqpConnection:
         return self.paused or self.out_bytes > FULL_BYTES
 
     def receive(self, data: bytes) -> None:
+        if self._doom is not None:
+            self._meet_doom()
         if self.phase is Phase.OVER:
             return
         if not data:
@@ -118,11 +122,17 @@ class AmqpConnection:
             if rest is None:
                 return
             data = rest
+        if self._deaf:
+            if data.endswith(_CLOSE_OK_FRAME):
+                self.end()
+            return
         self._reader.feed(data)
         if not self._blocked:
             self._read()
 
     def take_output(self) -> Sequence[Buffer]:
+        if self._doom is not None:
+            self._meet_doom()
         if self._cancelled:
             cancelled, self._cancelled = self._cancelled, []
             for channel, tag in cancelled:
@@ -203,12 +213,14 @@ class AmqpConnection:
                 if kind == frames.METHOD:
                     self._method(number, reader.data, start, end)
                 elif kind == frames.HEARTBEAT:
-                    continue
+                    if number or start != end:
+                        raise _odd_heartbeat(number, reader.data[start:end])
                 else:
                     self._content(kind, number, reader.data, start, end)
                 if self._blocked or self.phase is Phase.OVER:
                     break
         except AmqpError as error:
+            self._deaf = _is_stuck(reader)
             self.fail(error)
         if self.confirms_due:
             self._settle_confirms()
@@ -245,6 +257,8 @@ class AmqpConnection:
         except AmqpError as error:
             error.method_id = error.method_id or int.from_bytes(ids, "big")
             self._channel_failed(channel, error)
+        except InterlogError as error:
+            raise self._unexpected(error, int.from_bytes(ids, "big")) from error
 
     def _call(self, channel: Channel, data: bytes, start: int, end: int) -> None:
         if end - start < 4:
@@ -265,11 +279,9 @@ class AmqpConnection:
         if channel is None:
             if self.phase is Phase.CLOSING:
                 return
-            raise (
-                errors.channel_not_open()
-                if number
-                else errors.unexpected_frame("expected method frame, got a frame with content on channel 0")
-            )
+            if number:
+                raise errors.channel_not_open()
+            raise errors.unexpected_frame(f"type {kind}, {errors.octets(data[start:end])}")
         if channel.state is not State.OPEN:
             return
         try:
@@ -281,6 +293,8 @@ class AmqpConnection:
             error.method_id = error.method_id or m.BasicPublish.id
             self._channel_failed(channel, error)
             return
+        except InterlogError as error:
+            raise self._unexpected(error, m.BasicPublish.id) from error
         if not channel.awaits_content and not self.core.accepts_messages:
             self._block()
 
@@ -300,14 +314,12 @@ class AmqpConnection:
         if known is None:
             raise errors.unknown_method(method_id)
         if number:
-            if self.phase is not Phase.OPEN:
-                raise errors.unexpected_method(self.phase.value)
-            if method_id == m.ChannelCloseOk.id:
+            if method_id == m.ChannelCloseOk.id and self.phase is Phase.OPEN:
                 return
-            if method_id != m.ChannelOpen.id:
-                error = errors.channel_not_open()
-                error.method_id = method_id
-                raise error
+            if self.phase is not Phase.OPEN or method_id != m.ChannelOpen.id:
+                refusal = errors.channel_not_open()
+                refusal.method_id = method_id
+                raise refusal
             known.decode(data, start + 4, end)
             self._open_channel(number)
             return
@@ -317,13 +329,22 @@ class AmqpConnection:
             self._let_go()
             self.end()
         elif self._handshake is not None:
-            self._handshake.method(method)
+            try:
+                self._handshake.method(method)
+            except AmqpError as error:
+                error.method_id = error.method_id or method_id
+                raise
         elif isinstance(method, m.ConnectionUpdateSecret):
             self.say(m.ConnectionUpdateSecretOk())
         else:
-            error = AmqpError(ReplyCode.COMMAND_INVALID, f"unexpected method '{known.name}' on channel 0")
-            error.method_id = method_id
-            raise error
+            refusal = errors.unexpected_method("running")
+            refusal.method_id = method_id
+            raise refusal
+
+    def _unexpected(self, error: InterlogError, method_id: int) -> AmqpError:
+        """What no method should end in, and one did: a disk that cannot be read, a limit of the core's own."""
+        log.error("a method failed", peer=self.peer.address, user=self.user, method=method_id, reason=error)
+        return AmqpError(ReplyCode.INTERNAL_ERROR, str(error), method_id=method_id)
 
     # -- channels
 
@@ -458,6 +479,17 @@ class AmqpConnection:
         self._blocked = False
         self.wake()
 
+    def doom(self, reason: str) -> None:
+        """What it stands on is being taken away: end it, but not in the middle of that."""
+        if self._doom is None and not self.is_over:
+            self._doom = AmqpError(ReplyCode.CONNECTION_FORCED, reason)
+            self.wake()
+
+    def _meet_doom(self) -> None:
+        doom, self._doom = self._doom, None
+        if doom is not None:
+            self.fail(doom)
+
     def end(self) -> None:
         self.phase = Phase.OVER
         self._let_go()
@@ -477,5 +509,23 @@ class AmqpConnection:
                 self.core.work_queues.delete(queue)
 
 
+def _is_stuck(reader: FrameReader) -> bool:
+    """Whether no more frames can be made out."""
+    at = reader.at
+    try:
+        next(reader.frames(), None)
+    except AmqpError:
+        return True
+    reader.at = at
+    return False
+
+
+def _odd_heartbeat(number: int, payload: bytes) -> AmqpError:
+    if payload:
+        return errors.frame_error(frames.HEARTBEAT, payload, "unknown_frame")
+    return errors.unexpected_frame(f"type {frames.HEARTBEAT}, {errors.octets(payload)}")
+
+
 _CLOSE: Final = m.ChannelClose.id.to_bytes(4, "big")
+_CLOSE_OK_FRAME: Final = method_frame(0, m.ConnectionCloseOk().encode())
 _CLOSE_OK: Final = m.ChannelCloseOk.id.to_bytes(4, "big")

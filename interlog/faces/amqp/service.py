@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from interlog.base.metrics import Metrics
 from interlog.base.version import VERSION
+from interlog.core.access_objects import USER
 from interlog.core.broker import Core
+from interlog.core.catalog_objects import Change, Namespace, ObjectItem, What
 from interlog.faces.amqp.messages import headers_of
 from interlog.faces.face import Peer, Wake
 
@@ -81,6 +83,21 @@ class AmqpService:
             "capabilities": CAPABILITIES,
         }
         core.publishing.headers_of = headers_of
+        core.catalog.observe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        """Connections of a vhost or a user that is deleted end."""
+        item = change.item
+        if change.what is not What.REMOVED:
+            return
+        if isinstance(item, Namespace):
+            for connection in self.connections:
+                if connection.vhost == item.name:
+                    connection.doom(f"vhost '{item.name}' is deleted")
+        elif isinstance(item, ObjectItem) and item.kind == USER:
+            for connection in self.connections:
+                if connection.user == item.name:
+                    connection.doom(f"user '{item.name}' is deleted")
 
     def face(self, wake: Wake, peer: Peer) -> "AmqpConnection":
         from interlog.faces.amqp.connection import AmqpConnection
