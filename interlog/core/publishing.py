@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.clock import Clock
 from interlog.base.errors import InterlogError, LimitError
 from interlog.core.catalog import Catalog

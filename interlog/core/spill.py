@@ -14,8 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import DamageError
 from interlog.core.leases import Message
 from interlog.core.memory import OVERHEAD_BYTES

@@ -25,8 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import FormatError, InvalidError, LimitError
 from interlog.journal.codecs import Codec, compress, decompress
 from interlog.journal.files import Buffer

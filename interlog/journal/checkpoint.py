@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import DamageError, FolderError
 from interlog.journal.files import File, Files
 from interlog.journal.section import Changes, Row, Section, Table

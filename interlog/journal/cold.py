@@ -8,8 +8,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import DamageError
 from interlog.journal.files import File
 from interlog.journal.index import Window

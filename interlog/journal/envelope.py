@@ -24,8 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import FormatError
 from interlog.journal.files import Buffer
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import FolderError
 from interlog.journal.files import Files, Lock
 

@@ -19,8 +19,7 @@ from collections.abc import Iterator
 from operator import lt
 from typing import Final
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import FormatError
 from interlog.journal.files import Buffer
 

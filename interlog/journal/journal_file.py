@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import FormatError
 from interlog.base.work import Worker
 from interlog.journal.files import Buffer, File, Files

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.base.errors import DamageError, FormatError
 from interlog.journal import batch
 from interlog.journal.cold import HEAD, LARGE_BYTES, MOST_COLD_BYTES

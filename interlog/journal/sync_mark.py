@@ -16,8 +16,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-import crc32c
-
+from interlog.base import crc32c
 from interlog.journal.files import File, Files
 
 NAME = "synced"
