@@ -1,0 +1,1 @@
+"""Kafka's wire protocol, as pure objects: bytes in, bytes out."""
