@@ -33,6 +33,13 @@ APIS = """
 DATA = {"ConsumerProtocol": ["ConsumerProtocolSubscription", "ConsumerProtocolAssignment"]}
 
 RENAMED = {"ListClientMetricsResources": "ListConfigResources"}
+REWORDED = {
+    "ListClientMetricsResourcesResponse": {
+        "ClientMetricsResources": "ConfigResources",
+        "[]ClientMetricsResource": "[]ConfigResource",
+        "Name": "ResourceName",
+    }
+}
 
 ERROR_MESSAGE = {
     "name": "ErrorMessage",
@@ -47,17 +54,86 @@ MEMBER_TYPE = {"name": "MemberType", "type": "int8", "versions": "1+", "default"
 PATTERN = {"name": "TransactionalIdPattern", "type": "string", "versions": "2+", "nullableVersions": "2+"}
 RESOURCE_TYPE = {"name": "ResourceType", "type": "int8", "versions": "1+", "default": "16", "ignorable": True}
 
-# By message: the versions there are now, and the fields that came, each with the path to its struct and the field
-# it stands behind ("" the first).
+ONGOING = {"versions": "6+", "default": "-1"}
+
+# In versions with topic ids there are no names.
+TOPIC_ID_10 = {"name": "TopicId", "type": "uuid", "versions": "10+", "ignorable": True}
+IDS_COMMIT = [
+    ("Topics", "Name", {"name": "Name", "versions": "0-9", "ignorable": True}),
+    ("Topics", "Name", TOPIC_ID_10),
+]
+IDS_FETCH = [
+    ("Groups/Topics", "Name", {"name": "Name", "versions": "8-9", "ignorable": True}),
+    ("Groups/Topics", "Name", TOPIC_ID_10),
+]
+
+# By message: the versions there are now, and the fields that came or changed, each with the path to its struct and
+# the field it stands behind ("" the first).
 NEWER: dict[str, tuple[str, list[tuple[str, str, Json]]]] = {
     "ProduceRequest": ("0-12", []),
     "ProduceResponse": ("0-12", []),
+    "FetchRequest": (
+        "0-18",
+        [
+            (
+                "Topics/Partitions",
+                "ReplicaDirectoryId",
+                {
+                    "name": "HighWatermark",
+                    "type": "int64",
+                    "versions": "18+",
+                    "default": "0x7fffffffffffffff",
+                    "taggedVersions": "18+",
+                    "tag": 1,
+                    "ignorable": True,
+                },
+            )
+        ],
+    ),
+    "FetchResponse": ("0-18", []),
+    "ListOffsetsRequest": ("0-11", []),
+    "ListOffsetsResponse": ("0-11", []),
+    "OffsetCommitRequest": ("0-10", IDS_COMMIT),
+    "OffsetCommitResponse": ("0-10", IDS_COMMIT),
+    "OffsetFetchRequest": ("0-10", IDS_FETCH),
+    "OffsetFetchResponse": ("0-10", IDS_FETCH),
+    "InitProducerIdRequest": (
+        "0-6",
+        [
+            ("", "ProducerEpoch", {"name": "Enable2Pc", "type": "bool", "versions": "6+", "default": "false"}),
+            ("", "Enable2Pc", {"name": "KeepPreparedTxn", "type": "bool", "versions": "6+", "default": "false"}),
+        ],
+    ),
+    "InitProducerIdResponse": (
+        "0-6",
+        [
+            ("", "ProducerEpoch", {"name": "OngoingTxnProducerId", **ONGOING, "type": "int64"}),
+            ("", "OngoingTxnProducerId", {"name": "OngoingTxnProducerEpoch", **ONGOING, "type": "int16"}),
+        ],
+    ),
+    "WriteTxnMarkersRequest": (
+        "0-2",
+        [
+            (
+                "Markers",
+                "CoordinatorEpoch",
+                {"name": "TransactionVersion", "type": "int8", "versions": "2+", "default": "0", "ignorable": True},
+            )
+        ],
+    ),
+    "WriteTxnMarkersResponse": ("0-2", []),
     "TxnOffsetCommitRequest": ("0-5", []),
     "TxnOffsetCommitResponse": ("0-5", []),
     "MetadataRequest": ("0-13", []),
     "MetadataResponse": (
         "0-13",
-        [("", "ClusterAuthorizedOperations", {"name": "ErrorCode", "type": "int16", "versions": "13+"})],
+        [
+            (
+                "",
+                "ClusterAuthorizedOperations",
+                {"name": "ErrorCode", "type": "int16", "versions": "13+", "ignorable": True},
+            )
+        ],
     ),
     "DescribeGroupsRequest": ("0-6", []),
     "DescribeGroupsResponse": ("0-6", [("Groups", "ErrorCode", ERROR_MESSAGE)]),
@@ -74,7 +150,7 @@ NEWER: dict[str, tuple[str, list[tuple[str, str, Json]]]] = {
         "0-1",
         [("", "", {"name": "ResourceTypes", "type": "[]int8", "versions": "1+"})],
     ),
-    "ListClientMetricsResourcesResponse": ("0-1", [("ClientMetricsResources", "Name", RESOURCE_TYPE)]),
+    "ListClientMetricsResourcesResponse": ("0-1", [("ConfigResources", "ResourceName", RESOURCE_TYPE)]),
 }
 
 NUMBERS = {"int8", "int16", "uint16", "int32", "uint32", "int64"}
@@ -92,6 +168,8 @@ ZERO = {"bool": "False", "string": '""', "bytes": 'b""', "uuid": "f.NO_UUID", "f
 
 def load(folder: Path, name: str) -> Json:
     text = (folder / f"{name}.json").read_text(encoding="utf-8")
+    for old, new in REWORDED.get(name, {}).items():
+        text = text.replace(f'"{old}"', f'"{new}"')
     message: Json = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     versions, added = NEWER.get(name, (message["validVersions"], []))
     message["validVersions"] = versions
@@ -99,6 +177,10 @@ def load(folder: Path, name: str) -> Json:
         fields = message["fields"]
         for step in filter(None, path.split("/")):
             fields = next(found for found in fields if found["name"] == step)["fields"]
+        changed = next((found for found in fields if found["name"] == field["name"]), None)
+        if changed is not None:
+            changed.update(field)
+            continue
         at = next((index + 1 for index, found in enumerate(fields) if found["name"] == behind), 0)
         if behind and not at:
             raise ValueError(f"{name} has no field {behind} in {path!r}")

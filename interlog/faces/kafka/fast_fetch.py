@@ -1,4 +1,4 @@
-"""Fetch responses, versions 0 to 17, written by hand: headers around slices, which stay what they are.
+"""Fetch responses, versions 0 to 18, written by hand: headers around slices, which stay what they are.
 
 What versions add: 1 the throttle time, 4 the last stable offset and aborted transactions, 5 the log start, 7 sessions,
 11 the preferred replica, 12 varints and tagged fields, 13 topic ids in place of names, 16 endpoints.
@@ -13,7 +13,7 @@ from interlog.faces.kafka.schema.fields import NO_UUID
 from interlog.faces.kafka.schema.writing import ONE, varint
 from interlog.journal.slices import Slice
 
-VERSIONS: Final = range(18)
+VERSIONS: Final = range(19)
 
 _INT: Final = Struct(">i").pack
 _SHORT: Final = Struct(">h").pack

@@ -18,6 +18,7 @@ class FetchPartition(f.Message):
     log_start_offset: int = f.int64("5+", default=-1, ignorable=True)
     partition_max_bytes: int = f.int32(default=0)
     replica_directory_id: bytes = f.uuid("17+", default=f.NO_UUID, tag=0, ignorable=True)
+    high_watermark: int = f.int64("18+", default=0x7FFFFFFFFFFFFFFF, tag=1, ignorable=True)
 
 
 class FetchTopic(f.Message):
@@ -34,7 +35,7 @@ class ForgottenTopic(f.Message):
 
 class FetchRequest(f.Message):
     API_KEY = 1
-    VALID = range(18)
+    VALID = range(19)
     FLEXIBLE = 12
 
     cluster_id: str | None = f.string("12+", default=None, nullable="12+", tag=0, ignorable=True)
@@ -102,7 +103,7 @@ class NodeEndpoint(f.Message):
 
 class FetchResponse(f.Message):
     API_KEY = 1
-    VALID = range(18)
+    VALID = range(19)
     FLEXIBLE = 12
 
     throttle_time_ms: int = f.int32("1+", default=0, ignorable=True)

@@ -13,8 +13,8 @@ class ListConfigResourcesRequest(f.Message):
     resource_types: list[int] = f.array("int8", "1+", default_factory=list)
 
 
-class ClientMetricsResource(f.Message):
-    name: str = f.string(default="")
+class ConfigResource(f.Message):
+    resource_name: str = f.string(default="")
     resource_type: int = f.int8("1+", default=16, ignorable=True)
 
 
@@ -25,7 +25,7 @@ class ListConfigResourcesResponse(f.Message):
 
     throttle_time_ms: int = f.int32(default=0)
     error_code: int = f.int16(default=0)
-    client_metrics_resources: list[ClientMetricsResource] = f.array(ClientMetricsResource, default_factory=list)
+    config_resources: list[ConfigResource] = f.array(ConfigResource, default_factory=list)
 
 
 REQUEST = ListConfigResourcesRequest

@@ -19,7 +19,7 @@ class ListOffsetsTopic(f.Message):
 
 class ListOffsetsRequest(f.Message):
     API_KEY = 2
-    VALID = range(11)
+    VALID = range(12)
     FLEXIBLE = 6
 
     replica_id: int = f.int32(default=0)
@@ -44,7 +44,7 @@ class ListOffsetsTopicResponse(f.Message):
 
 class ListOffsetsResponse(f.Message):
     API_KEY = 2
-    VALID = range(11)
+    VALID = range(12)
     FLEXIBLE = 6
 
     throttle_time_ms: int = f.int32("2+", default=0, ignorable=True)

@@ -58,7 +58,7 @@ class MetadataResponse(f.Message):
     controller_id: int = f.int32("1+", default=-1, ignorable=True)
     topics: list[MetadataResponseTopic] = f.array(MetadataResponseTopic, default_factory=list)
     cluster_authorized_operations: int = f.int32("8-10", default=-2147483648)
-    error_code: int = f.int16("13+", default=0)
+    error_code: int = f.int16("13+", default=0, ignorable=True)
 
 
 REQUEST = MetadataRequest

@@ -14,13 +14,14 @@ class OffsetCommitRequestPartition(f.Message):
 
 
 class OffsetCommitRequestTopic(f.Message):
-    name: str = f.string(default="")
+    name: str = f.string("0-9", default="", ignorable=True)
+    topic_id: bytes = f.uuid("10+", default=f.NO_UUID, ignorable=True)
     partitions: list[OffsetCommitRequestPartition] = f.array(OffsetCommitRequestPartition, default_factory=list)
 
 
 class OffsetCommitRequest(f.Message):
     API_KEY = 8
-    VALID = range(10)
+    VALID = range(11)
     FLEXIBLE = 8
 
     group_id: str = f.string(default="")
@@ -37,13 +38,14 @@ class OffsetCommitResponsePartition(f.Message):
 
 
 class OffsetCommitResponseTopic(f.Message):
-    name: str = f.string(default="")
+    name: str = f.string("0-9", default="", ignorable=True)
+    topic_id: bytes = f.uuid("10+", default=f.NO_UUID, ignorable=True)
     partitions: list[OffsetCommitResponsePartition] = f.array(OffsetCommitResponsePartition, default_factory=list)
 
 
 class OffsetCommitResponse(f.Message):
     API_KEY = 8
-    VALID = range(10)
+    VALID = range(11)
     FLEXIBLE = 8
 
     throttle_time_ms: int = f.int32("3+", default=0, ignorable=True)

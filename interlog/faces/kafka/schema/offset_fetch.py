@@ -11,7 +11,8 @@ class OffsetFetchRequestTopic(f.Message):
 
 
 class OffsetFetchRequestTopics(f.Message):
-    name: str = f.string("8+", default="")
+    name: str = f.string("8-9", default="", ignorable=True)
+    topic_id: bytes = f.uuid("10+", default=f.NO_UUID, ignorable=True)
     partition_indexes: list[int] = f.array("int32", "8+", default_factory=list)
 
 
@@ -26,7 +27,7 @@ class OffsetFetchRequestGroup(f.Message):
 
 class OffsetFetchRequest(f.Message):
     API_KEY = 9
-    VALID = range(10)
+    VALID = range(11)
     FLEXIBLE = 6
 
     group_id: str = f.string("0-7", default="")
@@ -59,7 +60,8 @@ class OffsetFetchResponsePartitions(f.Message):
 
 
 class OffsetFetchResponseTopics(f.Message):
-    name: str = f.string("8+", default="")
+    name: str = f.string("8-9", default="", ignorable=True)
+    topic_id: bytes = f.uuid("10+", default=f.NO_UUID, ignorable=True)
     partitions: list[OffsetFetchResponsePartitions] = f.array(OffsetFetchResponsePartitions, "8+", default_factory=list)
 
 
@@ -71,7 +73,7 @@ class OffsetFetchResponseGroup(f.Message):
 
 class OffsetFetchResponse(f.Message):
     API_KEY = 9
-    VALID = range(10)
+    VALID = range(11)
     FLEXIBLE = 6
 
     throttle_time_ms: int = f.int32("3+", default=0, ignorable=True)

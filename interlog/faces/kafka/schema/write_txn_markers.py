@@ -16,11 +16,12 @@ class WritableTxnMarker(f.Message):
     transaction_result: bool = f.boolean(default=False)
     topics: list[WritableTxnMarkerTopic] = f.array(WritableTxnMarkerTopic, default_factory=list)
     coordinator_epoch: int = f.int32(default=0)
+    transaction_version: int = f.int8("2+", default=0, ignorable=True)
 
 
 class WriteTxnMarkersRequest(f.Message):
     API_KEY = 27
-    VALID = range(2)
+    VALID = range(3)
     FLEXIBLE = 1
 
     markers: list[WritableTxnMarker] = f.array(WritableTxnMarker, default_factory=list)
@@ -43,7 +44,7 @@ class WritableTxnMarkerResult(f.Message):
 
 class WriteTxnMarkersResponse(f.Message):
     API_KEY = 27
-    VALID = range(2)
+    VALID = range(3)
     FLEXIBLE = 1
 
     markers: list[WritableTxnMarkerResult] = f.array(WritableTxnMarkerResult, default_factory=list)
