@@ -3,6 +3,7 @@
 Loaded with `-p docker_stub`; aio-pika's and aiormq's conftest ask `tests.docker_client` for a container.
 """
 
+import importlib
 import os
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     try:
-        from tests import docker_client
+        docker_client: Any = importlib.import_module("tests.docker_client")  # the suite's
     except ImportError:
         return
     ports = {"5672/tcp": int(os.environ["PEER_PORT"]), "5671/tcp": int(os.environ["PEER_TLS_PORT"])}

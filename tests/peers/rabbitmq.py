@@ -1,4 +1,4 @@
-"""A real RabbitMQ, for comparison: found where it is installed, run in the foreground in a folder and on a port of its own.
+"""A real RabbitMQ, for comparison: found where it is installed, run in a folder and on a port of its own.
 
     python -m tests.peers.rabbitmq [--port 5672] [--folder FOLDER]     until Ctrl-C
 

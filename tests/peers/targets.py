@@ -58,7 +58,14 @@ class Interlog:
         words += ["--amqp-port", str(self._port), "--ready-file", str(ready_file), *self._flags]
         if self._certificates is not None:
             words += ["--amqps-port", "0", "--tls-certificate", str(self._certificates.server)]
-            words += ["--tls-key", str(self._certificates.server_key), "--tls-client-ca", str(self._certificates.ca)]
+            words += [
+                "--tls-key",
+                str(self._certificates.server_key),
+                "--tls-client",
+                "optional",
+                "--tls-ca",
+                str(self._certificates.ca),
+            ]
         kept = {name: text for name, text in os.environ.items() if not name.startswith("INTERLOG_")}
         kept["PYTHONPATH"] = str(ROOT)
         log = self._folder / "log.txt"
