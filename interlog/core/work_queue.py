@@ -41,13 +41,14 @@ class House(Protocol):
 class WorkQueue:
     __slots__ = (
         "_attentive",
+        "_due_ms",
         "_house",
         "_lane",
         "_may_expire",
         "_plain",
         "_quorum",
         "_ring",
-        "_was_consumed",
+        "_unknown",
         "closed",
         "item",
         "lanes",
@@ -67,10 +68,10 @@ class WorkQueue:
         self.used_ms = house.now_ms()
         self._lane = self.lanes[0]
         self._ring = Ring(settings.single_active)
-        self._was_consumed = False
-        self._may_expire = any(
-            lane.ready for lane in self.lanes
-        )  # what came before this start may have a time of its own
+        self._may_expire = False
+        self._due_ms: int | None = None  # when to look for messages whose time is over; None: not before another comes
+        # What came before this start may have a time of its own: found out when somebody looks, or in its turn.
+        self._unknown = any(lane.ready for lane in self.lanes)
         self.settings: QueueSettings
         self.change(item, settings)
 
@@ -79,13 +80,26 @@ class WorkQueue:
         self.item = item
         self.settings = settings
         self._quorum = settings.kind == "quorum"
-        self._may_expire = self._may_expire or settings.message_ttl_ms is not None
         self._ring.single_active = settings.single_active
         self._plain = len(self.lanes) == 1 and not settings.limited and not self._quorum
-        if self._may_expire or settings.expires_ms is not None:
+        if settings.expires_ms is not None:
             self._house.timed[self] = None
         self._attend()
-        self.wake()
+        if not self._unknown:
+            if settings.message_ttl_ms is not None:
+                self._watch_time()
+            self.wake()
+
+    def _watch_time(self) -> None:
+        self._may_expire = True
+        self._house.timed[self] = None
+
+    def find_out(self) -> None:
+        """Messages from before this start: from now on their time is watched."""
+        if self._unknown:
+            self._unknown = False
+            self._watch_time()
+            self.wake()
 
     def _attend(self) -> None:
         """Whether a message that comes in is a reason to look."""
@@ -130,6 +144,7 @@ class WorkQueue:
 
     def settled(self) -> "WorkQueue":
         """The queue once everything that was asked so far has had its effect: for who counts."""
+        self.find_out()
         if self.woken:
             self.look()
         return self
@@ -149,10 +164,11 @@ class WorkQueue:
             lanes = self.lanes
             lane = lanes[priority if priority < len(lanes) else -1]
             lane.append(record, size, persistent or self._quorum)
-        if expires and not self._may_expire:
-            self._may_expire = True
-            self._house.timed[self] = None
-        if self._attentive and not self.woken:
+        if expires:
+            if not self._may_expire:
+                self._watch_time()
+            self.wake()
+        elif self._attentive and not self.woken:
             self.woken = True
             self._house.woken.append(self)
         return True
@@ -177,7 +193,6 @@ class WorkQueue:
     def add_consumer(self, consumer: Consumer, *, exclusive: bool = False) -> None:
         """InUseError if another one has the queue alone."""
         self._ring.add(consumer, exclusive)
-        self._was_consumed = True
         self._attend()
         self.wake()
 
@@ -207,6 +222,7 @@ class WorkQueue:
         for lane in reversed(self.lanes):
             if lane.ready:
                 found = lane.drop_head(1) if for_good else lane.lease(holder, 1)
+                self._due_ms = self.used_ms  # another message is the first: see when it is its time
                 if found:
                     return lane, found[0]
         return None
@@ -218,7 +234,7 @@ class WorkQueue:
 
     def requeue(self, lane: Queue, offsets: Iterable[int], holder: int) -> None:
         """Back where they stood; those that came back too often are dead."""
-        limit = self.settings.delivery_limit
+        limit = self.settings.delivery_limit if self._quorum else None  # where deliveries are counted
         if limit is not None and limit >= 0:
             messages = lane.held(holder, offsets)
             spent = [message[0] for message in messages if message[2] >= limit]
@@ -255,6 +271,8 @@ class WorkQueue:
         self.woken = False
         if self.closed:
             return
+        if self._unknown:
+            self.find_out()
         if self._may_expire:
             now_ms = self._house.now_ms()
             self._expire(now_ms - 1)  # what is due just now may still reach a consumer
@@ -264,13 +282,14 @@ class WorkQueue:
             self._hand_out()
         if self.settings.limited:
             self._trim()
+        if self._may_expire:
+            self._note_due()
 
     def poll(self, now_ms: int) -> bool:
         """What time asks for. True if nobody has used the queue for as long as it may be idle."""
-        if self._may_expire:
+        if self._may_expire and self._due_ms is not None and now_ms >= self._due_ms:
             self._expire(now_ms)
-            if not self.ready and self.settings.message_ttl_ms is None:
-                self._may_expire = False
+            self._note_due()
         expires_ms = self.settings.expires_ms
         if expires_ms is not None:
             return not self._ring and now_ms - self.used_ms >= expires_ms
@@ -333,6 +352,23 @@ class WorkQueue:
             messages = lane.expire_head(expired)
             if messages:
                 self._house.dead(self, messages, Reason.EXPIRED)
+
+    def _note_due(self) -> None:
+        """When the next message's time is over, as things stand: only those in front can expire."""
+        ttl_ms = self.settings.message_ttl_ms
+        due: list[int] = []
+        for lane in self.lanes:
+            message = lane.peek_head()
+            if message is None:
+                continue
+            if ttl_ms is not None:
+                due.append(message[1].timestamp_ms + ttl_ms)
+            own_ms = expires_ms(message[1])
+            if own_ms is not None:
+                due.append(own_ms)
+        self._due_ms = min(due, default=None)
+        if not due and not self.ready and ttl_ms is None:
+            self._may_expire = False
 
     def _trim(self) -> None:
         """As much as is too much goes from the head, whatever its priority."""

@@ -5,6 +5,7 @@ bindings) is done here, so that nobody forgets it.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ log = logging.getLogger("interlog.core")
 Dead = Callable[[WorkQueue, Iterable[Message], Reason], None]
 
 _LASTING: Final = "durable"  # as it was declared: a queue of one connection is declared durable and never is
+_FRESH_AT_ONCE: Final = 10
 _ROUNDS: Final = 10_000  # of looking, in one commit: dead letters may wake other queues
 
 
@@ -46,11 +48,13 @@ class WorkQueues:
         self._lane = lane
         self._clock = clock
         self._queues: dict[tuple[str, str], WorkQueue] = {}
+        self._fresh: deque[WorkQueue] = deque()  # from before this start, and not looked at yet
 
     def load(self) -> None:
         """The catalog is as it was: from here on it is followed."""
         for item in self._catalog.queues():
             self._add(item)
+        self._fresh.extend(self._queues.values())
         self._catalog.observe(self._changed)
 
     # -- asked
@@ -189,6 +193,9 @@ class WorkQueues:
                     log.error("Queue %s in namespace %s cannot be read: %s", queue.name, queue.namespace, error)
 
     def poll(self, now_ms: int) -> None:
+        # To look at a queue's head is to read it from the disk: not all at once, and not before the start is over.
+        for _ in range(min(_FRESH_AT_ONCE, len(self._fresh))):
+            self._fresh.popleft().find_out()
         for queue in list(self.timed):
             if queue.closed:
                 self.timed.pop(queue, None)

@@ -115,9 +115,9 @@ def _load(path: Path, tables: Sequence[Table], folder_id: bytes, sections: Seque
                 continue
             for _ in rows:
                 pass  # checked only: a row whose key has changed would later not be found, and nobody would know
-        for section, rows in loaded:
+        for section, kept in loaded:
             try:
-                section.load(rows)
+                section.load(kept)
             except (FormatError, ValueError, TypeError, KeyError, AssertionError) as error:
                 # Its CRC holds, so no disk did that; and a part is loaded, so no other checkpoint can be tried.
                 what = f"table {section.table.name} cannot be understood: {error!r}."

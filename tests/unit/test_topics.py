@@ -1,5 +1,5 @@
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,9 @@ class FakeStorage:
 
     def add_batch(self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int) -> None:
         self.placing.append((partition, batch, base, last, max_timestamp_ms))
+
+    def read_records(self, partition: int, offset: int, max_bytes: int) -> Iterator[tuple[int, Record]]:
+        raise NotImplementedError
 
     def set_log_start(self, partition: int, offset: int) -> None:
         self.starts.append((partition, offset))
