@@ -16,7 +16,7 @@ from interlog.base.clock import Clock
 from interlog.base.errors import InterlogError, LimitError
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import TopicItem
-from interlog.core.deaths import EXCHANGE, KEYS, Reason, bury, goes_in_circles, header, remade
+from interlog.core.deaths import EXCHANGE, EXPIRES, KEYS, Reason, bury, goes_in_circles, header, remade
 from interlog.core.exchanges import Exchanges
 from interlog.core.leases import Message
 from interlog.core.memory import record_size
@@ -130,7 +130,8 @@ class Publishing:
         except InterlogError as error:
             log.warning("A delayed message goes nowhere: %s", error)
             return
-        target.publish(record, record_size(record), told["persistent"], priority_of(record))
+        expires = header(record, EXPIRES) is not None
+        target.publish(record, record_size(record), told["persistent"], priority_of(record), expires)
 
     # -- dead letters
 

@@ -8,20 +8,20 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from interlog.core.queue_settings import DECLARED, MAX_MS, OVERFLOWS
-from interlog.faces.amqp.errors import AmqpError, ReplyCode, invalid_argument, precondition
+from interlog.faces.amqp.errors import AmqpError, ReplyCode, invalid_argument, precondition, subject
 from interlog.faces.amqp.values import type_name
 
 Table = Mapping[str, Any]
 _Check = Callable[[Any], str]  # what is wrong, in RabbitMQ's words; nothing if all is well
 
 
-def _number(least: int, most: int) -> _Check:
+def _number(least: int, most: int, too_large: str = "value_too_large") -> _Check:
     def check(value: Any) -> str:
         if not isinstance(value, int) or isinstance(value, bool):
-            return f"{{unacceptable_type,{type_name(value)}}}"
+            return f'"expected integer, got {type_name(value)}"'
         if value < least:
             return f"{{value_{'negative' if value < 0 else 'zero'},{value}}}"
-        return f"{{value_too_large,{value}}}" if value > most else ""
+        return f"{{{too_large},{value}}}" if value > most else ""
 
     return check
 
@@ -34,9 +34,9 @@ def _flag(value: Any) -> str:
     return "" if isinstance(value, bool) else f"{{unacceptable_type,{type_name(value)}}}"
 
 
-def _one_of(*words: str) -> _Check:
+def _one_of(wrong: str, *words: str) -> _Check:
     def check(value: Any) -> str:
-        return _text(value) or ("" if value in words else f"{{invalid_value,{value}}}")
+        return _text(value) or ("" if value in words else wrong.format(value))
 
     return check
 
@@ -47,20 +47,20 @@ _QUEUE: Final[dict[str, tuple[str, _Check]]] = {
     "x-expires": ("expires_ms", _number(1, MAX_MS)),
     "x-max-length": ("max_length", _number(0, 1 << 62)),
     "x-max-length-bytes": ("max_bytes", _number(0, 1 << 62)),
-    "x-overflow": ("overflow", _one_of(*OVERFLOWS)),
+    "x-overflow": ("overflow", _one_of("invalid_overflow", *OVERFLOWS)),
     "x-dead-letter-exchange": ("dead_letter_exchange", _text),
     "x-dead-letter-routing-key": ("dead_letter_key", _text),
-    "x-max-priority": ("max_priority", _number(0, 255)),
+    "x-max-priority": ("max_priority", _number(0, 255, "max_value_exceeded")),
     "x-single-active-consumer": ("single_active", _flag),
     "x-delivery-limit": ("delivery_limit", _number(-1, 1 << 31)),
     "x-consumer-timeout": ("consumer_timeout_ms", _number(0, MAX_MS)),
     "x-message-deduplication": ("dedupe", _flag),
-    "x-queue-mode": ("", _one_of("default", "lazy")),
+    "x-queue-mode": ("", _one_of("\"unsupported queue mode '{}'\"", "default", "lazy")),
     "x-queue-version": ("", _number(1, 2)),
     "x-queue-master-locator": ("", _text),
     "x-queue-leader-locator": ("", _text),
     "x-quorum-initial-group-size": ("", _number(1, 1 << 31)),
-    "x-dead-letter-strategy": ("", _one_of("at-most-once", "at-least-once")),
+    "x-dead-letter-strategy": ("", _one_of("invalid_dlx_strategy", "at-most-once", "at-least-once")),
     "x-max-in-memory-length": ("", _number(0, 1 << 62)),
     "x-max-in-memory-bytes": ("", _number(0, 1 << 62)),
 }
@@ -99,8 +99,9 @@ _AGES: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m
 def queue_kind(name: str, vhost: str, arguments: Table) -> str:
     """classic, quorum or stream."""
     kind = arguments.get("x-queue-type", "classic")
-    if kind not in ("classic", "quorum", "stream"):
-        raise invalid_argument("x-queue-type", "queue", name, vhost, f"unsupported queue type '{kind}'")
+    wrong = _one_of("\"unsupported queue type '{}'\"", "classic", "quorum", "stream")(kind)
+    if wrong:
+        raise invalid_argument("x-queue-type", "queue", name, vhost, wrong)
     return str(kind)
 
 
@@ -112,7 +113,7 @@ def queue_settings(name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     if kind == "quorum":
         for argument in _NOT_FOR_QUORUM:
             if argument in arguments:
-                raise invalid_argument(argument, "queue", name, vhost, "not supported by queues of type quorum")
+                raise _not_for(argument, name, vhost, "rabbit_quorum_queue")
     if "dead_letter_key" in settings and "dead_letter_exchange" not in settings:
         raise invalid_argument("x-dead-letter-routing-key", "queue", name, vhost, "routing_key_but_no_dlx_defined")
     settings[DECLARED] = told(arguments)
@@ -123,7 +124,7 @@ def stream_settings(name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     """The settings of a stream, which is a topic of one partition."""
     for argument in _NOT_FOR_STREAMS:
         if argument in arguments:
-            raise invalid_argument(argument, "queue", name, vhost, "not supported by queues of type stream")
+            raise _not_for(argument, name, vhost, "rabbit_stream_queue")
     settings = _settings(_STREAM, name, vhost, arguments)
     age = settings.get("retention_ms")
     if age is not None:
@@ -140,6 +141,10 @@ def stream_message_bytes(max_message_bytes: int) -> int:
     return min(max_message_bytes + _HEADERS_BYTES, _MAX_BATCH_BYTES)
 
 
+def _not_for(argument: str, name: str, vhost: str, kind: str) -> AmqpError:
+    return precondition(f"invalid arg '{argument}' for {subject('queue', name, vhost)} of queue type {kind}")
+
+
 def _settings(known: Mapping[str, tuple[str, _Check]], name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for argument, value in arguments.items():
@@ -147,6 +152,9 @@ def _settings(known: Mapping[str, tuple[str, _Check]], name: str, vhost: str, ar
             continue
         setting, check = known[argument]
         wrong = check(value)
+        if wrong and check is _text:
+            kind = type_name(value)
+            raise precondition(f"invalid type '{kind}' for arg '{argument}' in {subject('queue', name, vhost)}")
         if wrong:
             raise invalid_argument(argument, "queue", name, vhost, wrong)
         if setting:
@@ -211,9 +219,8 @@ def exchange_settings(name: str, vhost: str, type: str, arguments: Table) -> dic
         raise AmqpError(ReplyCode.COMMAND_INVALID, f"unknown exchange type '{type}'")
     alternate = arguments.get("alternate-exchange")
     if alternate is not None and not isinstance(alternate, str):
-        raise invalid_argument(
-            "alternate-exchange", "exchange", name, vhost, f"{{unacceptable_type,{type_name(alternate)}}}"
-        )
+        where = subject("exchange", name, vhost)
+        raise precondition(f"invalid type '{type_name(alternate)}' for arg 'alternate-exchange' in {where}")
     settings: dict[str, Any] = {}
     for argument, setting in (("hash-header", "hash_header"), ("hash-property", "hash_property")):
         value = arguments.get(argument)

@@ -69,7 +69,13 @@ def consume(channel: "Channel", method: m.BasicConsume) -> None:
     if isinstance(priority, bool) or not isinstance(priority, int):
         raise precondition(f"invalid arg 'x-priority' for consumer: {{unacceptable_type,{type_name(priority)}}}")
     consumer = QueueConsumer(
-        channel, tag, queue, for_good=method.no_ack, prefetch=channel.prefetch, priority=int(priority)
+        channel,
+        tag,
+        queue,
+        for_good=method.no_ack,
+        prefetch=channel.prefetch,
+        priority=int(priority),
+        timeout_ms=_timeout_ms(method),
     )
     try:
         queue.add_consumer(consumer, exclusive=method.exclusive)
@@ -78,6 +84,15 @@ def consume(channel: "Channel", method: m.BasicConsume) -> None:
     channel.consumers[tag] = consumer
     if not method.nowait:
         channel.reply(m.BasicConsumeOk(tag))
+
+
+def _timeout_ms(method: m.BasicConsume) -> int | None:
+    timeout_ms = method.arguments.get("x-consumer-timeout")
+    if timeout_ms is None:
+        return None
+    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int) or timeout_ms < 0:
+        raise precondition(f"invalid arg 'x-consumer-timeout' for consumer: {timeout_ms!r} is no time in milliseconds")
+    return int(timeout_ms)
 
 
 def _consume_replies(channel: "Channel", method: m.BasicConsume, tag: str) -> None:
@@ -105,7 +120,7 @@ def get(channel: "Channel", method: m.BasicGet) -> None:
     connection.check_access("read", "queue", name)
     queue = find(channel, name)
     if isinstance(queue, Topic):
-        what = f"basic.get not supported by stream {errors.subject('queue', name, connection.vhost)}"
+        what = f"basic.get not supported by stream queues {errors.subject('queue', name, connection.vhost)}"
         raise errors.not_implemented(what)
     found = queue.get(channel.holder, for_good=method.no_ack)
     if found is None:

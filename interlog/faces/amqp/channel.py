@@ -33,7 +33,7 @@ AnyConsumer = "QueueConsumer | StreamConsumer"
 # Who got it (None: basic.get), from which queue and lane (None: a stream), its offset, and in which second.
 Unacked = tuple["QueueConsumer | StreamConsumer | None", WorkQueue | None, Queue | None, int, int]
 
-_MAX_CONTENT_PARTS: Final = 1 << 20
+_PART_BYTES: Final = 64  # what a frame of a body costs beside its bytes, until the body is whole
 
 
 class State(Enum):
@@ -61,12 +61,22 @@ class _Confirms:
         self.refused = refused
 
 
+def _timeout_ms(consumer: "QueueConsumer | StreamConsumer | None", queue: WorkQueue | None, default: int) -> int:
+    """What the consumer says, or else its queue, or else the broker; 0 is for ever."""
+    if isinstance(consumer, QueueConsumer) and consumer.timeout_ms is not None:
+        return consumer.timeout_ms
+    if queue is not None and queue.settings.consumer_timeout_ms is not None:
+        return queue.settings.consumer_timeout_ms
+    return default
+
+
 class Channel:
     __slots__ = (
         "_body",
         "_body_missing",
         "_confirmed",
         "_gates",
+        "_gathered",
         "_lasting",
         "_oldest",
         "_pending",
@@ -122,6 +132,7 @@ class Channel:
         self._properties: bytes | None = None  # of the message whose body comes in
         self._body: list[bytes] = []
         self._body_missing = 0
+        self._gathered = 0  # bytes held for a body that is not whole
 
     # -- frames in
 
@@ -132,14 +143,14 @@ class Channel:
     def publish(self, raw: bytes) -> None:
         """A basic.publish method came: its payload. Its content follows."""
         if self._publishing is not None:
-            raise self.unexpected("method", m.BasicPublish.id)
+            raise self.unexpected(m.BasicPublish.id)
         routes = self.connection.routes
         route = routes.get(raw)
         self._publishing = routes.make(self, raw) if route is None else route
 
     def header(self, data: bytes, start: int, end: int) -> None:
         if self._publishing is None or self._properties is not None:
-            raise self.unexpected("content header")
+            raise self.unexpected()
         if end - start < CONTENT_HEAD_BYTES:
             raise errors.frame_error(2, data[start:end], "content header is cut short")
         class_id, _, size = CONTENT_HEAD.unpack_from(data, start)
@@ -159,13 +170,13 @@ class Channel:
     def body(self, data: bytes, start: int, end: int) -> None:
         properties = self._properties
         if properties is None:
-            raise self.unexpected("content body")
+            raise self.unexpected()
         missing = self._body_missing - (end - start)
         if missing > 0:
             self._body.append(data[start:end])
             self._body_missing = missing
-            if len(self._body) > _MAX_CONTENT_PARTS:
-                raise AmqpError(ReplyCode.FRAME_ERROR, "a body in too many frames")
+            self._gathered += _PART_BYTES + end - start
+            self.connection.gather(_PART_BYTES + end - start)
             return
         if missing < 0:
             raise errors.body_too_long()
@@ -173,24 +184,30 @@ class Channel:
             self._body.append(data[start:end])
             body = b"".join(self._body)
             self._body.clear()
+            self._let_go_of_body()
         else:
             body = data[start:end]
         self._properties = None
         self._complete(properties, body)
 
-    def unexpected(self, got: str, method_id: int = 0) -> AmqpError:
+    def unexpected(self, method_id: int = 0) -> AmqpError:
         if self._properties is not None:
-            expected = "content body"
+            what = "expected content body, got non content body frame instead"
         elif self._publishing is not None:
-            expected = "content header for class 60"
+            what = f"expected content header for class {BASIC_CLASS}, got non content header frame instead"
         else:
-            expected = "method"
-        return errors.unexpected_frame(f"expected {expected}, got {got} frame instead", method_id)
+            what = "expected method frame, got non method frame instead"
+        return errors.unexpected_frame(what, method_id)
 
     def forget_content(self) -> None:
         """What was coming in is not wanted any more."""
         self._publishing = self._properties = None
         self._body.clear()
+        self._let_go_of_body()
+
+    def _let_go_of_body(self) -> None:
+        self.connection.gathered -= self._gathered
+        self._gathered = 0
 
     # -- publishing
 
@@ -201,7 +218,7 @@ class Channel:
         connection = self.connection
         connection.published += 1
         if self.transaction is not None:
-            self.transaction.publish(route, properties, body)
+            self.transaction.publish(self, route, properties, body)
             return
         if self.confirming:
             self.published += 1
@@ -217,7 +234,7 @@ class Channel:
     def send_on(self, route: Route, properties: bytes, body: bytes) -> int:
         """To where the route leads; ROUTED, LASTS and REFUSED as they apply."""
         if route.generation != self.core.generation:
-            route = self.connection.routes.make(self, route.raw)
+            route = self.renewed(route)
         content = content_of(properties)
         target = route.target
         if target is not None and content.plain:
@@ -231,6 +248,12 @@ class Channel:
         if not result & ROUTED and route.mandatory:
             self.write(returned(self.number, route, properties, body, self.connection.body_max))
         return result
+
+    def renewed(self, route: Route) -> Route:
+        """The same as things are now."""
+        if route.generation == self.core.generation:
+            return route
+        return self.connection.routes.make(self, route.raw)
 
     def settle_confirms(self) -> None:
         """The burst is over: what was published in it is confirmed, at once or when it lasts."""
@@ -273,7 +296,7 @@ class Channel:
     # -- out
 
     def _say(self, method: Method) -> None:
-        self.connection.out.append(method_frame(self.number, method.encode()))
+        self.write(method_frame(self.number, method.encode()))  # behind what was returned of it
 
     def reply(self, method: Method, *, lasts: bool = False) -> None:
         """An answer; one that `lasts` leaves when what was done in this tick is synced."""
@@ -373,7 +396,7 @@ class Channel:
             unacked.clear()
             self._oldest = self.next_tag
             return entries
-        if tag >= self.next_tag or tag < self._oldest:
+        if tag not in unacked:
             raise errors.unknown_delivery_tag(tag)
         entries = {}
         for one in range(self._oldest, tag + 1):
@@ -381,8 +404,6 @@ class Channel:
             if found is not None:
                 entries[one] = found
         self._oldest = tag + 1
-        if not entries:
-            raise errors.unknown_delivery_tag(tag)
         return entries
 
     def give_back(self, entries: dict[int, Unacked]) -> None:
@@ -419,16 +440,23 @@ class Channel:
             self.look_again()
 
     def overdue(self, now_s: int) -> int | None:
-        """For how long the oldest delivery may be unacknowledged, if it is longer than that; milliseconds."""
-        for _, queue, _, _, second in self.unacked.values():
-            limit = self.connection.settings.consumer_timeout_ms
-            if queue is not None and queue.settings.consumer_timeout_ms is not None:
-                limit = queue.settings.consumer_timeout_ms
-            if limit and (now_s - second) * 1_000 > limit:
+        """For how long a delivery may be unacknowledged, where one is for longer than that; milliseconds."""
+        if not self.unacked:
+            return None
+        default = self.connection.settings.consumer_timeout_ms
+        limits = [default, *[_timeout_ms(one, one.queue, default) for one in self._queue_consumers()]]
+        least = min([limit for limit in limits if limit], default=0)
+        for consumer, queue, _, _, second in self.unacked.values():
+            age_ms = (now_s - second) * 1_000
+            if age_ms <= least:
+                break  # and what follows is younger
+            limit = _timeout_ms(consumer, queue, default)
+            if limit and age_ms > limit:
                 return limit
-            if queue is None or queue.settings.consumer_timeout_ms is None:
-                break
         return None
+
+    def _queue_consumers(self) -> list[QueueConsumer]:
+        return [one for one in self.consumers.values() if isinstance(one, QueueConsumer)]
 
     # -- consumers
 
@@ -447,6 +475,8 @@ class Channel:
         self.reply_address = self.connection.service.replies.address(self)
 
     def take_reply(self, record: Record) -> None:
+        if self.state is not State.OPEN or self.connection.is_drowning(len(record.value or b"")):
+            return  # nobody reads: an answer of this kind is kept nowhere
         frames: list[bytes] = []
         message = (0, record, 0, False, 0, -1)
         written = Deliveries(self.number, self.reply_tag).write(

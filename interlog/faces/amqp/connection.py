@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 log = get_log("amqp")
 
 FULL_BYTES: Final = 256 << 10  # of deliveries waiting to be written: no more are handed out
+UNREAD_BYTES: Final = 8 << 20  # of direct replies to a peer that does not read
+_BODIES_AT_ONCE: Final = 2  # of the largest size: how much of messages that are not whole is held
 CLOSE_SECONDS: Final = 5  # how long a peer may take to agree that it is over
 _METHOD_ID: Final = Struct(">I")
 _PUBLISH: Final = b"\x00\x3c\x00\x28"
@@ -72,6 +74,8 @@ class AmqpConnection:
         self.routes = Routes(self)
         self.published = 0
         self.paused = False
+        self.gathered = 0
+        self._unread = 0  # bytes of replies that were said since it reads too slowly
         self._handshake: Handshake | None = Handshake(self)
         self._reader = FrameReader(frames.payload_limit(frames.MIN_FRAME_MAX))
         self._starved: dict[Channel, None] = {}
@@ -150,6 +154,7 @@ class AmqpConnection:
 
     def resume(self) -> None:
         self.paused = False
+        self._unread = 0
         self._feed_again()
 
     def _feed_again(self) -> None:
@@ -248,7 +253,7 @@ class AmqpConnection:
             if ids == _PUBLISH:
                 channel.publish(data[start:end])
             elif channel.awaits_content:
-                raise channel.unexpected("method", int.from_bytes(ids, "big"))
+                raise channel.unexpected(m.BasicPublish.id)
             elif ids == _ACK and end - start == 13:
                 tag, bits = _ACK_ARGUMENTS.unpack_from(data, start + 4)
                 channel.ack(tag, bool(bits & 1))
@@ -350,7 +355,9 @@ class AmqpConnection:
 
     def _open_channel(self, number: int) -> None:
         if number > self.channel_max:
-            raise errors.too_many_channels(number, self.channel_max)
+            refusal = errors.too_many_channels(number, self.channel_max)
+            refusal.method_id = m.ChannelOpen.id
+            raise refusal
         self.channels[number] = Channel(self, number)
         self.out.append(method_frame(number, m.ChannelOpenOk().encode()))
 
@@ -390,6 +397,20 @@ class AmqpConnection:
         """A consumer's queue is gone. Told once this turn is over: who deleted the queue hears of that first."""
         self._cancelled.append((channel, tag))
         self.wake()
+
+    def gather(self, count: int) -> None:
+        """So many more bytes are held for bodies that are not whole yet."""
+        self.gathered += count
+        limit = self.settings.max_message_bytes * _BODIES_AT_ONCE
+        if self.gathered > limit:
+            raise AmqpError(ReplyCode.RESOURCE_ERROR, f"unfinished messages hold more than {limit} bytes")
+
+    def is_drowning(self, count: int) -> bool:
+        """Whether the peer reads so slowly that what is said without being asked for must be dropped."""
+        if not self.paused:
+            return False
+        self._unread += count
+        return self._unread > UNREAD_BYTES
 
     def delivered(self, count: int) -> None:
         self.service.delivered.value += count

@@ -25,10 +25,19 @@ class QueueConsumer:
         "queue",
         "starving",
         "tag",
+        "timeout_ms",
     )
 
     def __init__(
-        self, channel: "Channel", tag: str, queue: WorkQueue, *, for_good: bool, prefetch: int, priority: int
+        self,
+        channel: "Channel",
+        tag: str,
+        queue: WorkQueue,
+        *,
+        for_good: bool,
+        prefetch: int,
+        priority: int,
+        timeout_ms: int | None = None,
     ) -> None:
         self.channel = channel
         self.tag = tag
@@ -37,6 +46,7 @@ class QueueConsumer:
         self.holder = channel.holder
         self.prefetch = 0 if for_good else prefetch
         self.priority = priority
+        self.timeout_ms = timeout_ms  # how long a message may be unacknowledged, where this consumer has a say in it
         self.outstanding = 0
         self.starving = False  # was refused for want of acknowledgements: tell the queue when one comes
         self._deliveries = Deliveries(channel.number, tag, counts=queue.settings.kind == "quorum")

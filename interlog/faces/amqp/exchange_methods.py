@@ -7,7 +7,7 @@ from interlog.core.exchanges import Exchange
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.arguments import exchange_settings, exchange_type
-from interlog.faces.amqp.errors import AmqpError, precondition
+from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def declare(channel: "Channel", method: m.ExchangeDeclare) -> None:
     connection, core = channel.connection, channel.core
     vhost, name = connection.vhost, method.exchange
+    if not name:
+        raise errors.default_exchange()
     if method.passive:
         connection.exchange(name)
         if not method.nowait:
             channel.reply(m.ExchangeDeclareOk())
         return
-    if not name:
-        raise errors.default_exchange()
     made = exchange_settings(name, vhost, method.type, method.arguments)
     connection.check_access("configure", "exchange", name)
     if made["alternate"] is not None:
@@ -95,7 +95,12 @@ def bind(channel: "Channel", method: m.ExchangeBind) -> None:
 
 def unbind(channel: "Channel", method: m.ExchangeUnbind) -> None:
     generation = channel.core.generation
-    lasts = _check(channel, method.source, method.destination, method.routing_key)
+    try:
+        lasts = _check(channel, method.source, method.destination, method.routing_key)
+    except AmqpError as error:
+        if error.code is not ReplyCode.NOT_FOUND:
+            raise
+        lasts = False  # to take off what is not there is no error
     channel.core.exchanges.unbind(
         channel.connection.vhost,
         method.source,

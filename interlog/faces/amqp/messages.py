@@ -40,6 +40,7 @@ OWN: Final = (b"interlog.", b"amqp.")  # headers of these names are not the mess
 
 _SPECIAL: Final = frozenset(("CC", "BCC", "x-delay", "x-deduplication-header"))
 _REMEMBERED: Final = 4_096
+REMEMBERED_BYTES: Final = 512  # of properties: longer ones seldom come twice
 
 _TAG: Final = Struct(">QB")
 _DELIVER: Final = b"\x00\x3c\x00\x3c"
@@ -82,9 +83,11 @@ _contents: dict[bytes, Content] = {}
 def content_of(properties: bytes) -> Content:
     content = _contents.get(properties)
     if content is None:
-        if len(_contents) >= _REMEMBERED:
-            _contents.clear()
-        content = _contents[properties] = Content(properties)
+        content = Content(properties)
+        if len(properties) <= REMEMBERED_BYTES:
+            if len(_contents) >= _REMEMBERED:
+                _contents.clear()
+            _contents[properties] = content
     return content
 
 

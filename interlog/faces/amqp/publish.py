@@ -14,7 +14,7 @@ from interlog.core.publishing import LASTS, PRIORITY, ROUTED, Target
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.errors import precondition
-from interlog.faces.amqp.messages import Content, content_of, record_headers, with_properties
+from interlog.faces.amqp.messages import REMEMBERED_BYTES, Content, content_of, record_headers, with_properties
 from interlog.faces.amqp.properties import changed, with_headers
 from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
 from interlog.journal.record import Headers, Record
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from interlog.faces.amqp.connection import AmqpConnection
 
 _ROUTES: Final = 4_096
-_KNOWN: Final = 256
+_KNOWN: Final = 4_096
 _IDS: Final = 4  # class and method ids, at the start of a payload
 MAX_EXPIRATION_MS: Final = (1 << 32) - 1
 
@@ -32,11 +32,19 @@ MAX_EXPIRATION_MS: Final = (1 << 32) - 1
 class Route:
     """All that is the same for every publish with the same method bytes."""
 
-    __slots__ = ("exchange", "generation", "key", "known", "mandatory", "raw", "routing_key", "target")
+    __slots__ = ("_routes", "exchange", "generation", "key", "known", "mandatory", "raw", "routing_key", "target")
 
     def __init__(
-        self, raw: bytes, exchange: str, routing_key: str, mandatory: bool, target: Target | None, generation: int
+        self,
+        routes: "Routes",
+        raw: bytes,
+        exchange: str,
+        routing_key: str,
+        mandatory: bool,
+        target: Target | None,
+        generation: int,
     ) -> None:
+        self._routes = routes
         self.raw = raw
         self.exchange = exchange
         self.routing_key = routing_key
@@ -49,19 +57,20 @@ class Route:
     def know(self, properties: bytes, content: Content) -> tuple[Headers, int]:
         headers = record_headers(content, self.exchange.encode("utf-8", "surrogateescape"))
         extra = record_size(Record(self.key, None, headers, 0))
-        if len(self.known) >= _KNOWN:
-            self.known.clear()
-        known = self.known[properties] = (headers, extra)
+        known = (headers, extra)
+        if len(properties) <= REMEMBERED_BYTES:
+            self._routes.remember(self, properties, known)
         return known
 
 
 class Routes:
     """Routes of one connection, by the bytes of basic.publish."""
 
-    __slots__ = ("_connection", "_routes", "get")
+    __slots__ = ("_connection", "_known", "_routes", "get")
 
     def __init__(self, connection: "AmqpConnection") -> None:
         self._connection = connection
+        self._known = 0  # of all routes together
         self._routes: dict[bytes, Route] = {}
         self.get: Callable[[bytes], Route | None] = self._routes.get
 
@@ -81,11 +90,21 @@ class Routes:
         target: Target | None = core.publishing.target(vhost, name, (key,))
         if target is not None and (not target.cacheable or target.delayed or (not name and key.startswith(REPLY_TO))):
             target = None
-        route = Route(raw, name, key, method.mandatory, target, core.generation)
+        route = Route(self, raw, name, key, method.mandatory, target, core.generation)
         if len(self._routes) >= _ROUTES:
             self._routes.clear()
+            self._known = 0
         self._routes[raw] = route
         return route
+
+    def remember(self, route: Route, properties: bytes, known: tuple[Headers, int]) -> None:
+        if self._known >= _KNOWN:
+            self._known = 0
+            for one in self._routes.values():
+                one.known.clear()
+            route.known.clear()
+        self._known += 1
+        route.known[properties] = known
 
 
 def publish_specially(channel: "Channel", route: Route, content: Content, body: bytes) -> int:
@@ -94,15 +113,11 @@ def publish_specially(channel: "Channel", route: Route, content: Content, body: 
     core, vhost = connection.core, connection.vhost
     found = content.scan
     now_ms = connection.now_ms
-    if found.user_id is not None and found.user_id != connection.user and not connection.may_impersonate:
-        raise errors.wrong_user_id(found.user_id, connection.user)
-    expires_ms = None if found.expiration is None else now_ms + expiration_ms(found.expiration)
+    lifetime_ms, more_keys = check_content(channel, content)
     delay_ms = _delay_ms(content.headers)
-    keys = (route.routing_key, *_more_keys(content.headers, "CC"), *_more_keys(content.headers, "BCC"))
+    keys = (route.routing_key, *more_keys)
     properties = content.properties
     if found.reply_to == REPLY_TO:
-        if channel.reply_address is None:
-            raise errors.no_reply_consumer()
         properties = changed(properties, reply_to=channel.reply_address)
     if "BCC" in content.headers:
         properties = with_headers(properties, {}, ("BCC",))
@@ -117,8 +132,6 @@ def publish_specially(channel: "Channel", route: Route, content: Content, body: 
     priority = found.priority or 0
     if priority:
         headers += ((PRIORITY, b"%d" % priority),)
-    if expires_ms is not None:
-        headers += ((EXPIRES, b"%d" % expires_ms),)
     record = Record(route.key, body, headers, now_ms)
     target = route.target
     if target is None or len(keys) > 1:
@@ -128,10 +141,26 @@ def publish_specially(channel: "Channel", route: Route, content: Content, body: 
             return with_properties(asked)
 
         target = core.publishing.target(vhost, route.exchange, keys, told)
-    if target.delayed and delay_ms > 0:
+    delayed = target.delayed and delay_ms > 0
+    if lifetime_ms is not None:
+        # It lives from when it is in a queue.
+        due_ms = now_ms + delay_ms if delayed else now_ms
+        record = Record(route.key, body, (*headers, (EXPIRES, b"%d" % (due_ms + lifetime_ms))), now_ms)
+    if delayed:
         core.publishing.publish_later(vhost, route.exchange, keys, record, content.persistent, now_ms + delay_ms)
         return ROUTED | LASTS
-    return target.publish(record, record_size(record), content.persistent, priority, expires_ms is not None)
+    return target.publish(record, record_size(record), content.persistent, priority, lifetime_ms is not None)
+
+
+def check_content(channel: "Channel", content: Content) -> tuple[int | None, list[str]]:
+    """How long the message may wait, and its keys beside the routing key. AmqpError if it says what cannot be done."""
+    connection, found = channel.connection, content.scan
+    if found.user_id is not None and found.user_id != connection.user and not connection.may_impersonate:
+        raise errors.wrong_user_id(found.user_id, connection.user)
+    if found.reply_to == REPLY_TO and channel.reply_address is None:
+        raise errors.no_reply_consumer()
+    lifetime_ms = None if found.expiration is None else expiration_ms(found.expiration)
+    return lifetime_ms, _more_keys(content.headers, "CC") + _more_keys(content.headers, "BCC")
 
 
 def _reply(channel: "Channel", route: Route, content: Content, body: bytes) -> int:

@@ -17,13 +17,14 @@ from interlog.core.work_queue import WorkQueue
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.arguments import NAMES, queue_kind, queue_settings, stream_message_bytes, stream_settings
-from interlog.faces.amqp.errors import AmqpError, precondition
+from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
 from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel
 
 RESERVED: Final = "amq."
+_OWNED: Final = 100  # queues of one connection, before it is looked whether they are still there
 
 
 def named(channel: "Channel", name: str) -> str:
@@ -113,6 +114,8 @@ def _make(channel: "Channel", method: m.QueueDeclare, name: str) -> WorkQueue | 
     except (InvalidError, LimitError) as error:
         raise precondition(str(error)) from None
     if owner is not None:
+        if len(connection.owned) >= _OWNED:  # those that went by themselves are still among them
+            connection.owned = {one: None for one in connection.owned if not one.closed}
         connection.owned[queue] = None
     return queue
 
@@ -121,7 +124,7 @@ def _check_replicated(kind: str, name: str, vhost: str, method: m.QueueDeclare) 
     """What quorum queues and streams cannot be."""
     for what, wrong in (
         ("non-durable", not method.durable),
-        ("exclusive", method.exclusive),
+        ("exclusive-owner", method.exclusive),
         ("auto-delete", method.auto_delete),
     ):
         if wrong:
@@ -195,7 +198,12 @@ def bind(channel: "Channel", method: m.QueueBind) -> None:
 
 def unbind(channel: "Channel", method: m.QueueUnbind) -> None:
     generation = channel.core.generation
-    name, key, lasts = _binding(channel, method.queue, method.exchange, method.routing_key)
+    try:
+        name, key, lasts = _binding(channel, method.queue, method.exchange, method.routing_key)
+    except AmqpError as error:
+        if error.code is not ReplyCode.NOT_FOUND or not (method.queue or channel.last_queue):
+            raise
+        name, key, lasts = named(channel, method.queue), method.routing_key, False  # to take off what is not there
     channel.core.exchanges.unbind(channel.connection.vhost, method.exchange, name, key, method.arguments)
     channel.reply(m.QueueUnbindOk(), lasts=lasts and channel.core.generation != generation)
 
@@ -226,7 +234,7 @@ def purge(channel: "Channel", method: m.QueuePurge) -> None:
     queue = find(channel, name)
     if isinstance(queue, Topic):
         raise errors.not_implemented(
-            f"queue.purge not supported by stream {errors.subject('queue', name, channel.connection.vhost)}"
+            f"queue.purge not supported by stream queues {errors.subject('queue', name, channel.connection.vhost)}"
         )
     count = queue.purge()
     if not method.nowait:

@@ -37,11 +37,9 @@ def consume_stream(channel: "Channel", method: m.BasicConsume, tag: str, topic: 
     connection = channel.connection
     where = errors.subject("queue", topic.item.name, connection.vhost)
     if method.no_ack:
-        raise errors.not_implemented(f"automatic acknowledgement not supported by stream {where}")
-    if not channel.prefetch and not channel.shared_prefetch:
-        raise precondition(f"consumer prefetch count is not set for stream {where}")
-    if method.exclusive:
-        raise errors.not_implemented(f"exclusive consumers not supported by stream {where}")
+        raise errors.not_implemented(f"automatic acknowledgement not supported by stream queues {where}")
+    if not channel.prefetch:
+        raise precondition(f"consumer prefetch count is not set for '{where}'")
     start = _start(channel, topic, method.arguments.get("x-stream-offset", "next"))
     wanted = method.arguments.get("x-stream-filter")
     values = None

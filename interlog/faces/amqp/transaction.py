@@ -11,6 +11,8 @@ from interlog.core.publishing import REFUSED
 from interlog.core.work_queue import WorkQueue
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.errors import precondition
+from interlog.faces.amqp.messages import content_of
+from interlog.faces.amqp.publish import check_content
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel, Unacked
@@ -29,7 +31,8 @@ class Transaction:
         self._bytes = 0
         self._acknowledged: list[tuple[dict[int, Unacked], Callable[[dict[int, Unacked]], None]]] = []
 
-    def publish(self, route: "Route", properties: bytes, body: bytes) -> None:
+    def publish(self, channel: "Channel", route: "Route", properties: bytes, body: bytes) -> None:
+        check_content(channel, content_of(properties))
         self._bytes += len(properties) + len(body)
         if self._bytes > MAX_BYTES:
             raise precondition(f"a transaction takes {MAX_BYTES} bytes of messages at most")
@@ -48,7 +51,10 @@ class Transaction:
         return found
 
     def commit(self, channel: "Channel") -> None:
-        for route, properties, body in self._published:
+        published = [(channel.renewed(route), properties, body) for route, properties, body in self._published]
+        for _, properties, _ in published:
+            check_content(channel, content_of(properties))  # all or nothing: this is the last that can be refused
+        for route, properties, body in published:
             if channel.send_on(route, properties, body) & REFUSED:
                 # What was not refused stays: a full queue is no reason to lose the rest.
                 continue
