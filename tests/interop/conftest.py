@@ -1,7 +1,7 @@
 """Real clients against a real broker: ours, or the RabbitMQ at INTEROP_AMQP_URL, to see that the tests are right.
 
-    python -m tests.peers.rabbitmq --port 5673 &
-    INTEROP_AMQP_URL=amqp://guest:guest@127.0.0.1:5673/ python3 dev.py test tests/interop
+python -m tests.peers.rabbitmq --port 5673 &
+INTEROP_AMQP_URL=amqp://guest:guest@127.0.0.1:5673/ python3 dev.py test tests/interop
 """
 
 import itertools

@@ -38,7 +38,7 @@ def channel(amqp_url: str) -> Iterator[BlockingChannel]:
 
 def drain(channel: BlockingChannel, queue: str, count: int) -> list[tuple[object, pika.BasicProperties, bytes]]:
     """So many messages, each acknowledged."""
-    found = []
+    found: list[tuple[object, pika.BasicProperties, bytes]] = []
     for method, properties, body in channel.consume(queue, inactivity_timeout=QUIET_SECONDS):
         assert method is not None, f"{len(found)} of {count} messages came from {queue}"
         channel.basic_ack(method.delivery_tag)
@@ -63,7 +63,12 @@ def test_orders_reach_those_who_asked_for_them(amqp_url: str, named: Named) -> N
     with connected(amqp_url) as publishing, connected(amqp_url) as working:
         out = publishing.channel()
         out.exchange_declare(exchange, ExchangeType.topic, durable=True)
-        for queue, pattern in ((billing, "order.*.paid"), (audit, "order.#"), (europe, "order.eu.*"), (europe, "#.paid")):
+        for queue, pattern in (
+            (billing, "order.*.paid"),
+            (audit, "order.#"),
+            (europe, "order.eu.*"),
+            (europe, "#.paid"),
+        ):
             out.queue_declare(queue, durable=True)
             out.queue_bind(queue, exchange, pattern)
         out.confirm_delivery()
@@ -123,8 +128,7 @@ def test_a_failed_order_is_tried_again_later_and_then_set_aside(channel: Blockin
     channel.queue_declare(aside)
     channel.queue_bind(wait, retry, "wait")
     channel.basic_publish("", work, b"an order", pika.BasicProperties(headers={"customer": 7}, message_id="m-1"))
-    tries = 0
-    for method, properties, body in channel.consume(work, inactivity_timeout=QUIET_SECONDS):
+    for tries, (method, properties, body) in enumerate(channel.consume(work, inactivity_timeout=QUIET_SECONDS)):
         assert method is not None, f"it did not come back after {tries} tries"
         deaths = (properties.headers or {}).get("x-death") or []
         rejections = sum(death["count"] for death in deaths if death["reason"] == "rejected")
@@ -133,7 +137,6 @@ def test_a_failed_order_is_tried_again_later_and_then_set_aside(channel: Blockin
             channel.basic_publish("", aside, body, properties)
             channel.basic_ack(method.delivery_tag)
             break
-        tries += 1
         channel.basic_reject(method.delivery_tag, requeue=False)
     channel.cancel()
     ((_, properties, body),) = drain(channel, aside, 1)
