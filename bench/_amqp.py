@@ -1,7 +1,7 @@
 """A lean AMQP client for load: prebuilt frames out, fixed-size frames counted by their bytes in, one epoll for all.
 
-It shares no code with the broker. A delivery to a given consumer has the same size each time (its tag is eight bytes), so that
-counting deliveries is a division, and the delivery tag of the last one says whether the count is right.
+It shares no code with the broker. A delivery to a given consumer has the same size each time (its tag is eight bytes),
+so that counting deliveries is a division, and the delivery tag of the last one says whether the count is right.
 """
 
 import select
@@ -224,7 +224,7 @@ class Writer:
 
 
 class Publisher:
-    """Publishes one message, or ready chunks of `chunk` messages, for ever: as long as `room` says that there may be more."""
+    """Publishes one message, or ready chunks of `chunk` messages, as long as `room` says that there may be more."""
 
     def __init__(
         self,

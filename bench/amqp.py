@@ -5,10 +5,10 @@
     python3 dev.py bench amqp --only interlog              without the peer
     python3 dev.py bench amqp --url amqp://guest:guest@127.0.0.1:5672/     a broker that runs already, alone
 
-The load comes from one process (this one): one loop, prebuilt frames, deliveries counted by their bytes and checked by their
-tags. Its own CPU is in the table ("client"): far below one core, or the figures are the client's. Each broker stands
-still (SIGSTOP) while the other is measured, and they take turns in every round; a figure is the median of the rounds.
-"µs/msg" is CPU time of the broker's process, user and system, for each message (of fan-out: for each delivery).
+The load comes from one process (this one): one loop, prebuilt frames, deliveries counted by their bytes and checked by
+their tags. Its own CPU is in the table ("client"): far below one core, or the figures are the client's. Each broker
+stands still (SIGSTOP) while the other is measured, and they take turns in every round; a figure is the median of the
+rounds. "µs/msg" is CPU time of the broker's process, user and system, for each message (of fan-out: for each delivery).
 
 transient   publish, deliver, no acknowledgement; not persistent
 acked       the same, each delivery acknowledged by itself; prefetch 1,000
