@@ -61,7 +61,8 @@ def test_the_shared_broker_outlives_what_a_test_forgot(shared_broker: RunningBro
     shared_broker.remove_vhost("forgetful")
     with connect(shared_broker) as other:
         assert other.is_open
-    connection.close()
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="vhost 'forgetful' is deleted"):
+        connection.process_data_events(1)
 
 
 def test_both_at_once_are_two_brokers(broker: RunningBroker, shared_broker: RunningBroker) -> None:
