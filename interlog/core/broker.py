@@ -22,6 +22,7 @@ from interlog.core.backlog import Log
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Namespace, QueueItem, TopicItem, What, is_passing, partitions_of
 from interlog.core.cursors import Cursors
+from interlog.core.deadlines import Deadlines
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.delays import Delays
 from interlog.core.exchanges import Exchanges
@@ -81,6 +82,7 @@ class Core:
         self.catalog = Catalog(self.storage)
         self.cursors = Cursors(self.storage)
         self.timers = Timers(self._read_timers, self._timed)
+        self.deadlines = Deadlines(clock)
         self.memory = MemoryBudget(settings.memory_bytes)
         self.topics = Topics(self.storage, self.catalog, clock)
         self.policies = Policies(self.catalog)
@@ -276,6 +278,7 @@ class Core:
             raise ReadOnlyError(journal.reason)
         self.commit()
         self._housekeeper.poll()
+        self.deadlines.poll()
         now_ms = self.clock.now_ms()
         self.fire_timers(now_ms)
         self.work_queues.poll(now_ms)
@@ -312,6 +315,11 @@ class Core:
         """A number under which somebody may lease messages; nobody else has it."""
         self._holders += 1
         return self._holders
+
+    @property
+    def folder_id(self) -> bytes:
+        """Made with the data folder, and no other folder's."""
+        return self._folder.id
 
     @property
     def generation(self) -> int:

@@ -1,0 +1,100 @@
+"""What a handler of an API is given, and how it answers.
+
+An API is a module of `api/`, named in `api/index.py`. It has
+
+    def handle(request: Request, body: MetadataRequest) -> MetadataResponse | None
+
+which returns the answer, or None when `request` is answered later or never. Answers leave in the order in which the
+requests came, whenever they are given. `answer_when_durable` keeps one back until all that was done so far lasts. An
+error that goes out of `handle` ends the connection: what can be answered is the handler's business, for each API has
+its own place for it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from interlog.faces.kafka.framing import RequestHeader
+from interlog.faces.kafka.schema.fields import Message
+from interlog.journal.slices import Slice
+
+if TYPE_CHECKING:
+    from interlog.core.broker import Core
+    from interlog.faces.face import Peer
+    from interlog.faces.kafka.service import KafkaService
+
+
+class Connection(Protocol):
+    """As much of a connection as handlers know."""
+
+    service: "KafkaService"
+    core: "Core"
+    peer: "Peer"
+    namespace: str  # whose topics it sees
+    user: str  # empty before it has said who it is
+
+    def may(self, what: str, name: str) -> bool:
+        """`what` is configure, write or read; of a topic or a group."""
+        ...
+
+    def send(self, request: "Request", parts: Sequence[Slice] | None) -> None: ...
+
+    def park(self, then: Callable[[bool], None]) -> None:
+        """Call back once it is known whether all that was done so far lasts."""
+        ...
+
+
+class Request:
+    """One request on its way. Who answers later keeps it."""
+
+    __slots__ = ("connection", "header", "version")
+
+    def __init__(self, connection: Connection, header: RequestHeader) -> None:
+        self.connection = connection
+        self.header = header
+        self.version = header.version
+
+    @property
+    def core(self) -> "Core":
+        return self.connection.core
+
+    @property
+    def service(self) -> "KafkaService":
+        return self.connection.service
+
+    @property
+    def namespace(self) -> str:
+        return self.connection.namespace
+
+    @property
+    def client_id(self) -> str:
+        return self.header.client_id or ""
+
+    def may(self, what: str, name: str) -> bool:
+        return self.connection.may(what, name)
+
+    def answer(self, response: Message) -> None:
+        from interlog.faces.kafka.codec import encode
+        from interlog.faces.kafka.framing import response as framed
+
+        self.connection.send(self, [framed(self.header, encode(type(response), self.version, response))])
+
+    def answer_parts(self, parts: Sequence[Slice]) -> None:
+        """A body that is ready, in parts; ranges of files are sent without being read."""
+        from interlog.faces.kafka.framing import response_parts
+
+        self.connection.send(self, response_parts(self.header, parts))
+
+    def answer_nothing(self) -> None:
+        """This request has no answer: those behind it need not wait."""
+        self.connection.send(self, None)
+
+    def answer_when_durable(self, response: Message, failed: Callable[[], Message] | None = None) -> None:
+        """What was done must last before it is told. `failed` makes the answer if it does not: else none is given."""
+
+        def settle(lasts: bool) -> None:
+            if lasts:
+                self.answer(response)
+            elif failed is not None:
+                self.answer(failed())
+
+        self.connection.park(settle)
