@@ -367,7 +367,7 @@ class WorkQueue:
             if own_ms is not None:
                 due.append(own_ms)
         self._due_ms = min(due, default=None)
-        if not due and not self.ready and ttl_ms is None:
+        if not due and ttl_ms is None and not self.ready and not self.leased:
             self._may_expire = False
 
     def _trim(self) -> None:

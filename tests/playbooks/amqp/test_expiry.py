@@ -1,0 +1,28 @@
+"""Messages whose time is over while somebody holds them, and after a restart."""
+
+from interlog.faces.amqp import methods as m
+from tests.playbooks.amqp.play import Client, Play
+
+
+def test_what_comes_back_too_late_is_not_delivered_again(play: Play, client: Client) -> None:
+    client.queue()
+    client.consume()
+    client.publish(b"a", expiration="100")
+    (message,) = client.messages()
+    play.later(1_000)
+    client.send(m.BasicCancel("c"))
+    client.expect(m.BasicCancelOk("c"))
+    client.send(m.BasicNack(message.delivery_tag, requeue=True))
+    play.later(200)
+    assert play.core.queue("/", "q").ready == 0
+
+
+def test_a_restart_forgets_no_time(play: Play, client: Client) -> None:
+    client.queue(durable=True)
+    client.queue("ttl", durable=True, arguments={"x-message-ttl": 100})
+    client.publish(b"a", expiration="100", delivery_mode=2)
+    client.publish(b"b", "ttl", delivery_mode=2)
+    play.restart(kill=False)
+    assert [play.core.queue("/", name).ready for name in ("q", "ttl")] == [1, 1]
+    play.later(1_000)
+    assert [play.core.queue("/", name).ready for name in ("q", "ttl")] == [0, 0]
