@@ -19,7 +19,7 @@ def test_what_comes_back_too_late_is_not_delivered_again(play: Play, client: Cli
 
 def test_a_restart_forgets_no_time(play: Play, client: Client) -> None:
     client.queue(durable=True)
-    client.queue("ttl", durable=True, arguments={"x-message-ttl": 100})
+    client.queue("ttl", durable=True, x_message_ttl=100)
     client.publish(b"a", expiration="100", delivery_mode=2)
     client.publish(b"b", "ttl", delivery_mode=2)
     play.restart(kill=False)
