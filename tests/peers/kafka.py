@@ -1,0 +1,200 @@
+"""A real Kafka, for comparison: its jars from Maven Central, one node in KRaft mode, a folder and ports of its own.
+
+    python -m tests.peers.kafka [--port 9092] [--folder FOLDER] [--version 3.9.1]     until Ctrl-C
+
+The jars are kept in the user's cache, so that only the first start fetches them. It needs Java and Maven.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.peers.rabbitmq import free_port
+
+VERSION = "3.9.1"  # the newest that runs on Java 11 and 17 alike and still knows the old message formats
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+HEAP = ("-Xms512m", "-Xmx1g")
+
+_POM = """<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>peers</groupId><artifactId>peers</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{}</version></dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
+  </dependencies>
+</project>
+"""
+
+
+class NoKafka(Exception):
+    """There is none, or it does not start; the message says which."""
+
+
+def jars(version: str = VERSION) -> Path:
+    """The folder of its jars, fetched if they are not there."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "interlog" / "peers"
+    folder = cache / f"kafka-{version}"
+    if folder.exists():
+        return folder
+    maven = shutil.which("mvn")
+    if maven is None or shutil.which("java") is None:
+        raise NoKafka("Java and Maven are needed to fetch and run it, and are not both installed here")
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as made:
+        (Path(made) / "pom.xml").write_text(_POM.format(version))
+        found = subprocess.run(
+            [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"],
+            cwd=made,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if found.returncode:
+            raise NoKafka(f"Maven cannot fetch Kafka {version}: {found.stdout.strip()[-400:]}")
+        try:
+            os.rename(Path(made) / "jars", folder)
+        except OSError:
+            if not folder.exists():  # somebody else was faster: all the better
+                raise
+    return folder
+
+
+class Kafka:
+    """One node that is its own controller. `pid` is the process that does the work: its CPU time is the broker's."""
+
+    def __init__(
+        self, folder: Path, *, port: int = 0, version: str = VERSION, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.port = port or free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.pid = 0
+        self._folder = folder
+        self._jars = jars(version)
+        self._settings = dict(settings or {})
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "Kafka":
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._configure()
+        properties = str(self._folder / "server.properties")
+        cluster = "interlogpeer0000000000"
+        self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", properties, "--ignore-formatted")
+        with (self._folder / "output.txt").open("wb") as output:
+            self._server = subprocess.Popen(
+                self._command("kafka.Kafka", properties),
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.pid = self._server.pid
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _configure(self) -> None:
+        controller = free_port()
+        told = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self._folder / "data"),
+            "num.partitions": "1",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "group.min.session.timeout.ms": "1000",
+            "group.initial.rebalance.delay.ms": "0",
+            "group.coordinator.rebalance.protocols": "classic,consumer",
+            "auto.create.topics.enable": "true",
+        } | self._settings
+        lines = [f"{name}={value}\n" for name, value in told.items()]
+        (self._folder / "server.properties").write_text("".join(lines))
+
+    def _command(self, main: str, *words: str) -> list[str]:
+        log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+        return ["java", *HEAP, "-XX:+UseG1GC", log, "-cp", f"{self._jars}/*", main, *words]
+
+    def _java(self, main: str, *words: str) -> None:
+        found = subprocess.run(self._command(main, *words), capture_output=True, text=True, check=False)
+        if found.returncode:
+            raise NoKafka(f"{main} fails: {(found.stderr or found.stdout).strip()[-400:]}")
+
+    def _wait(self) -> None:
+        assert self._server is not None
+        deadline = time.monotonic() + START_SECONDS
+        while not answers(self.port):
+            if self._server.poll() is not None or time.monotonic() > deadline:
+                words = (self._folder / "output.txt").read_text(errors="replace")[-800:]
+                raise NoKafka(f"Kafka does not start: {words.strip() or 'it says nothing'}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        if self._server is not None and self._server.poll() is None:
+            self._server.terminate()
+            try:
+                self._server.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._server.kill()
+                self._server.wait()
+        self._server = None
+
+    def __enter__(self) -> "Kafka":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def answers(port: int) -> bool:
+    """A broker tells there which APIs it serves."""
+    request = b"\x00\x12\x00\x00\x00\x00\x00\x01\x00\x00"  # ApiVersions 0, without a client id
+    try:
+        with socket.create_connection(("127.0.0.1", port), 2) as connection:
+            connection.sendall(len(request).to_bytes(4, "big") + request)
+            return len(connection.recv(10)) == 10
+    except OSError:
+        return False
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--port", type=int, default=0)
+    options.add_argument("--version", default=VERSION)
+    options.add_argument("--folder", type=Path)
+    given = options.parse_args()
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="kafka-"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        with Kafka(folder, port=given.port, version=given.version) as node:
+            print(f"{node.address} (pid {node.pid})", flush=True)
+            while True:
+                time.sleep(3600)
+    except NoKafka as error:
+        print(error)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        if given.folder is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
