@@ -417,3 +417,6 @@ class LocalJournal:
         self._closed = True
         self._give_up()
         self._open_files.clear()
+        if not self._syncer.busy:  # else they go with the last who has them
+            self._syncer.close()
+            self._file.close()

@@ -75,3 +75,8 @@ class MarkWriter:
 
     def sync(self) -> None:
         self._file.sync()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._file.close()

@@ -63,6 +63,9 @@ class Syncer:
         self._sync([*self._in_flight, *self._dirty], True, sequence, clean=clean)
         self._dirty = []
 
+    def close(self) -> None:
+        self._mark.close()
+
     def _sync(self, dirty: list[File], folder_dirty: bool, sequence: int, *, clean: bool = False) -> None:
         # In order: nothing in a later file is said to last before all of the earlier ones does.
         for file in dirty:

@@ -3,10 +3,14 @@
 import os
 import re
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pika
@@ -14,7 +18,7 @@ import pytest
 
 import interlog
 from interlog.testing import RunningBroker, running
-from tests.served import ROOT
+from tests.served import PATIENCE_SECONDS, ROOT, clean_environment
 
 pytest_plugins = ("pytester",)
 
@@ -25,11 +29,29 @@ def connect(broker: RunningBroker) -> pika.BlockingConnection:
     return pika.BlockingConnection(pika.URLParameters(broker.amqp_url))
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary folders are made: nobody else's are there."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
+@contextmanager
+def left_open(broker: RunningBroker) -> Iterator[pika.BlockingConnection]:
+    """A connection that nobody closes: the broker ends it, and pika lets go of it once it has seen that."""
+    connection = connect(broker)
+    try:
+        yield connection
+    finally:
+        with suppress(pika.exceptions.AMQPError):
+            while connection.is_open:
+                connection.process_data_events(1)
+
+
+def in_a_process_of_its_own(check: Callable[[], None], folder: Path) -> None:
+    """No other broker is there, no other test's thread; temporary folders are made in `folder`; warnings are errors."""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"from tests.unit.test_testing import {check.__name__} as c; c()"],
+        env=clean_environment({"TMPDIR": str(folder)}),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_broker_of_ones_own(broker: RunningBroker) -> None:
@@ -56,34 +78,49 @@ def test_tests_do_not_meet_in_the_shared_broker(shared_broker: RunningBroker, ti
 
 def test_the_shared_broker_outlives_what_a_test_forgot(shared_broker: RunningBroker) -> None:
     vhost = shared_broker.add_vhost("forgetful")
-    connection = connect(vhost)
-    connection.channel().basic_consume(connection.channel().queue_declare("q").method.queue, lambda *_: None)
-    shared_broker.remove_vhost("forgetful")
-    with connect(shared_broker) as other:
-        assert other.is_open
-    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="vhost 'forgetful' is deleted"):
-        connection.process_data_events(1)
+    with left_open(vhost) as connection:
+        connection.channel().basic_consume(connection.channel().queue_declare("q").method.queue, lambda *_: None)
+        shared_broker.remove_vhost("forgetful")
+        with connect(shared_broker) as other:
+            assert other.is_open
+        with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="vhost 'forgetful' is deleted"):
+            connection.process_data_events(PATIENCE_SECONDS)
 
 
 def test_both_at_once_are_two_brokers(broker: RunningBroker, shared_broker: RunningBroker) -> None:
     assert broker.port != shared_broker.port
 
 
-def test_it_leaves_nothing_behind(temporary: Path) -> None:
-    threads = set(threading.enumerate())
-    descriptors = len(os.listdir("/proc/self/fd"))
+def leave_nothing() -> None:
+    connect_and_forget()  # once before, for what Python itself keeps open from then on
+    before = descriptors()
+    connect_and_forget()
+    assert threading.enumerate() == [threading.main_thread()]
+    assert descriptors() == before
+    assert not os.listdir(tempfile.gettempdir())
+
+
+def descriptors() -> dict[str, str]:
+    found = {}
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the listing's own
+            found[number] = os.readlink(f"/proc/self/fd/{number}")
+    return found
+
+
+def connect_and_forget() -> None:
     with running() as broker:
         forgotten = connect(broker)  # a test that does not close what it opened
-        assert os.listdir(temporary)
+        assert os.listdir(tempfile.gettempdir())
         assert broker.call(lambda core: core.status())
-    assert set(threading.enumerate()) == threads
-    assert not os.listdir(temporary)
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((broker.host, broker.port))
     with pytest.raises(pika.exceptions.AMQPError):
         forgotten.channel()
-    del forgotten
-    assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    in_a_process_of_its_own(leave_nothing, tmp_path)
 
 
 def test_it_is_ready_soon() -> None:
@@ -105,13 +142,16 @@ def test_settings_are_those_of_the_broker() -> None:
         running(ampq_port=1).__enter__()
 
 
-def test_a_start_that_fails_is_told_and_leaves_nothing_behind(temporary: Path) -> None:
-    threads = set(threading.enumerate())
+def fail_to_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         with pytest.raises(interlog.InterlogError, match="in use"):
             running(amqp_port=taken.getsockname()[1]).__enter__()
-    assert set(threading.enumerate()) == threads
-    assert not os.listdir(temporary)
+    assert threading.enumerate() == [threading.main_thread()]
+    assert not os.listdir(tempfile.gettempdir())
+
+
+def test_a_start_that_fails_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    in_a_process_of_its_own(fail_to_start, tmp_path)
 
 
 def guide_example() -> str:
