@@ -50,12 +50,12 @@ _STATUS: Final[Mapping[type[InterlogError], tuple[int, str]]] = {
 
 
 class Needs(Enum):
-    """What a user must be to ask for something."""
+    """What a user must be to ask for something: one of these tags."""
 
-    A_USER = ()
-    A_VIEWER = ("administrator", "monitoring", "policymaker", "management")
-    A_POLICYMAKER = ("administrator", "policymaker")
-    AN_ADMINISTRATOR = ("administrator",)
+    A_USER = ""
+    A_VIEWER = "administrator monitoring policymaker management"
+    A_POLICYMAKER = "administrator policymaker"
+    AN_ADMINISTRATOR = "administrator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,9 @@ class Guard:
         def handle(request: Request) -> Response:
             try:
                 user = self._user(request)
-                if needs.value and not set(needs.value) & set(user.tags):
-                    raise RefusedError(f"The user {user.name} needs the tag {' or '.join(needs.value)} for this.")
+                tags = needs.value.split()
+                if tags and not set(tags) & set(user.tags):
+                    raise RefusedError(f"The user {user.name} needs the tag {' or '.join(tags)} for this.")
             except RefusedError as error:
                 log.info("an HTTP request was refused", host=request.host, path=request.path, reason=error)
                 return error_response(401, "not_authorized", str(error), REALM)
