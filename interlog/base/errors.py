@@ -83,6 +83,10 @@ class OffsetOutOfRangeError(InvalidError):
         super().__init__(f"offset {offset} is outside {log_start} to {log_end}")
 
 
+class TimestampError(InvalidError):
+    """A record's time lies further from the broker's than its topic allows."""
+
+
 class ReadOnlyError(InterlogError):
     """The journal no longer accepts writes; the message says why."""
 

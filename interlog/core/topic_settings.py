@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from interlog.base.errors import InvalidError
+from interlog.journal.codecs import Codec
 from interlog.journal.compaction import CompactionSettings
 
+_HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
 _MAX_I64: Final = (1 << 63) - 1
 
@@ -23,13 +25,21 @@ _NUMBERS: Final = {
     "min_compaction_lag_ms": (0, _MAX_I64, 0),
     "delete_retention_ms": (0, _MAX_I64, _DAY_MS),
     "max_message_bytes": (1024, 512 << 20, 16 << 20),
+    "past_ms": (0, _MAX_I64, _MAX_I64),
+    "future_ms": (0, _MAX_I64, _HOUR_MS),
 }
 _WORDS: Final = {
     "cleanup": ("delete", "compact", "compact,delete"),
     "timestamp": ("create", "append"),
     "durability": ("default", "sync", "os"),
+    "compression": ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
 }
-ALLOWED: Final = (*_NUMBERS, *_WORDS)
+_NOTES: Final = "notes"  # names and texts that a face keeps with the topic, and that mean nothing here
+ALLOWED: Final = (*_NUMBERS, *_WORDS, _NOTES)
+
+_MOST_NOTES: Final = 100
+_MOST_NOTE_LETTERS: Final = 1_000
+_CODECS: Final = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in Codec if codec}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +51,12 @@ class TopicSettings:
     min_compaction_lag_ms: int
     delete_retention_ms: int
     max_message_bytes: int  # of one batch
+    past_ms: int  # how far a ready batch's times may lie before the broker's,
+    future_ms: int  # and how far after it, where the topic keeps the times of its records
     cleanup: str
     timestamp: str
     durability: str
+    compression: str
 
     @property
     def deletes(self) -> bool:
@@ -56,6 +69,15 @@ class TopicSettings:
     @property
     def append_time(self) -> bool:
         return self.timestamp == "append"
+
+    @property
+    def codec(self) -> Codec | None:
+        """What batches are packed with before they are kept; None: as they came."""
+        return _CODECS.get(self.compression)
+
+    def in_time(self, oldest_ms: int, newest_ms: int, now_ms: int) -> bool:
+        """Whether records of these times may come in now."""
+        return newest_ms - now_ms <= self.future_ms and (oldest_ms < 0 or now_ms - oldest_ms <= self.past_ms)
 
 
 def check_settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,10 +93,20 @@ def check_settings(given: Mapping[str, Any]) -> dict[str, Any]:
                 value = ",".join(sorted({word.strip() for word in value.split(",")}))
             if value not in _WORDS[name]:
                 raise InvalidError(f"topic setting {name} is one of {' | '.join(_WORDS[name])}, not {value!r}")
+        elif name == _NOTES:
+            _check_notes(value)
         else:
             raise InvalidError(f"{name!r} is not a topic setting; there are {', '.join(ALLOWED)}")
         kept[name] = value
     return kept
+
+
+def _check_notes(notes: object) -> None:
+    if not isinstance(notes, Mapping) or len(notes) > _MOST_NOTES:
+        raise InvalidError(f"topic setting {_NOTES} is at most {_MOST_NOTES} names with their texts")
+    for name, text in notes.items():
+        if not isinstance(name, str) or not isinstance(text, str) or len(name) + len(text) > _MOST_NOTE_LETTERS:
+            raise InvalidError(f"a note of a topic is a name and a text of at most {_MOST_NOTE_LETTERS} letters")
 
 
 def settings_of(kept: Mapping[str, Any]) -> TopicSettings:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from interlog.base.clock import Clock
-from interlog.base.errors import InvalidError, LimitError, NotFoundError, OffsetOutOfRangeError
+from interlog.base.errors import InvalidError, LimitError, NotFoundError, OffsetOutOfRangeError, TimestampError
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Settings, TopicItem, What
 from interlog.core.retention import Retention
 from interlog.core.topic_settings import TopicSettings, check_settings, settings_of
 from interlog.journal import batch as batches
+from interlog.journal.codecs import Codec
 from interlog.journal.files import Buffer
 from interlog.journal.partition import Partition, Slice
 from interlog.journal.record import Record
@@ -63,7 +64,7 @@ class Watch:
 class _Log:
     """What one partition needs beside what the storage knows of it."""
 
-    __slots__ = ("append_time_ms", "bytes", "next", "partition", "records", "watches")
+    __slots__ = ("append_time_ms", "bytes", "codec", "next", "partition", "records", "watches")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -71,6 +72,7 @@ class _Log:
         self.records: list[Record] = []  # gathered: the last ones before `next`
         self.bytes = 0
         self.append_time_ms = -1  # of the gathered ones, where the broker's time counts
+        self.codec = Codec.NONE  # that they will be packed with
         self.watches: dict[Watch, None] = {}
 
 
@@ -116,11 +118,20 @@ class Topic:
         newest_ms, append_time_ms = header.max_timestamp_ms, -1
         if last >= _MAX_OFFSET:
             raise LimitError(f"the offsets of topic {self.item.name} are used up")
-        if self.settings.append_time:
+        settings = self.settings
+        if settings.append_time:
             newest_ms = append_time_ms = topics.clock.now_ms()
             batch = batches.set_log_append_time(batch, append_time_ms)
         elif header.log_append_time:
             raise InvalidError("a batch cannot come with the broker's time: this topic keeps the time of its records")
+        elif not settings.in_time(header.base_timestamp_ms, newest_ms, topics.clock.now_ms()):
+            raise TimestampError(
+                f"records from {header.base_timestamp_ms} to {newest_ms} (milliseconds since 1970) are too far from "
+                f"the broker's time for topic {self.item.name}, which takes what is at most {settings.past_ms} ms old "
+                f"and {settings.future_ms} ms ahead"
+            )
+        if settings.codec is not None:
+            batch = batches.repack(batch, settings.codec)
         storage = topics.storage
         storage.add_batch(log.partition.id, batches.stamp(batch, base, storage.epoch), base, last, newest_ms)
         log.next = last + 1
@@ -146,6 +157,7 @@ class Topic:
                 topics.write(log)
             if not log.records:
                 log.append_time_ms = topics.clock.now_ms() if settings.append_time else -1
+                log.codec = settings.codec or Codec.NONE
             log.records.append(record)
             log.bytes += size
             log.next += 1
@@ -275,7 +287,7 @@ class Topics:
         last = log.next - 1
         base = log.next - len(records)
         epoch = self.storage.epoch
-        batch = batches.encode(records, base_offset=base, leader_epoch=epoch)
+        batch = batches.encode(records, base_offset=base, leader_epoch=epoch, codec=log.codec)
         newest_ms = max(record.timestamp_ms for record in records)
         if log.append_time_ms >= 0:
             newest_ms = log.append_time_ms

@@ -208,6 +208,21 @@ def set_log_append_time(batch: Buffer, now_ms: int) -> bytes:
     return _rebuild(header, memoryview(batch)[HEADER_BYTES : header.length])
 
 
+def repack(batch: Buffer, codec: int, limit_bytes: int = DECODE_LIMIT_BYTES) -> Buffer:
+    """The whole batch, packed with this codec: itself if it is already. FormatError or LimitError as `decode`.
+
+    The records are unpacked and read once, so that no bytes are kept which nobody could read.
+    """
+    header = read_header(batch)
+    if header.attributes & CODEC_MASK == codec:
+        return batch
+    limit_bytes += header.length
+    body = _body(batch, HEADER_BYTES, header.length, header, limit_bytes)
+    _unpack(body, 0, -1, header, limit_bytes)
+    header.attributes = header.attributes & ~CODEC_MASK | codec
+    return _rebuild(header, compress(codec, body))
+
+
 def _rebuild(header: BatchHeader, body: Buffer) -> bytes:
     """A batch of this header and body, with length and CRC made anew."""
     inner = _INNER.pack(

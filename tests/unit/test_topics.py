@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from interlog.base import crc32c
 from interlog.base.clock import ManualClock
 from interlog.base.errors import (
     ExistsError,
@@ -14,11 +15,13 @@ from interlog.base.errors import (
     LimitError,
     NotFoundError,
     OffsetOutOfRangeError,
+    TimestampError,
 )
 from interlog.core.catalog import Catalog
 from interlog.core.topic_settings import check_settings, compaction_of, settings_of
 from interlog.core.topics import Appended, Topic, Topics
 from interlog.journal import batch as batches
+from interlog.journal.codecs import Codec
 from interlog.journal.files import DiskFiles
 from interlog.journal.partition import Partition, slice_bytes
 from interlog.journal.record import Record
@@ -195,6 +198,50 @@ def test_append_time_is_the_brokers(rig: Rig) -> None:
         assert {found.timestamp_ms for _, found in batches.decode(batch)} == {NOW_MS}
 
 
+def test_times_too_far_from_the_brokers_are_refused(rig: Rig) -> None:
+    topic = rig.topics.create("/", "t", 1, {"past_ms": 1_000, "future_ms": 50})
+    for oldest_ms, newest_ms in ((NOW_MS - 1_001, NOW_MS), (NOW_MS, NOW_MS + 51)):
+        batch = batches.encode([record(b"a", oldest_ms), record(b"b", newest_ms)], base_offset=0)
+        with pytest.raises(TimestampError, match="at most 1000 ms old and 50 ms ahead"):
+            topic.append_batch(0, batch)
+    batch = batches.encode([record(b"a", NOW_MS - 1_000), record(b"b", NOW_MS + 50)], base_offset=0)
+    assert topic.append_batch(0, batch).last == 1
+    assert topic.append_batch(0, batches.encode([record(b"no time", -1)], base_offset=0)).last == 2
+    rig.topics.alter("/", "t", {"past_ms": 1_000, "timestamp": "append"})
+    assert topic.append_batch(0, ready(b"the broker's time counts")).append_time_ms == NOW_MS
+
+
+def test_a_topic_may_have_a_codec_of_its_own(rig: Rig) -> None:
+    topic = rig.topics.create("/", "t", 1, {"compression": "gzip"})
+    topic.append_batch(0, ready(b"a" * 100, codec=Codec.ZSTD, producer_id=5, producer_epoch=1, base_sequence=9))
+    topic.append_batch(0, ready(b"b" * 100, codec=Codec.GZIP))
+    topic.append(0, [record(b"c" * 100)])
+    placed = rig.tick()
+    headers = [batches.check(batch) for _, batch, *_ in placed]
+    assert [header.codec for header in headers] == [Codec.GZIP] * 3
+    assert (headers[0].producer_id, headers[0].producer_epoch, headers[0].base_sequence) == (5, 1, 9)
+    assert placed[1][1][61:] == ready(b"b" * 100, codec=Codec.GZIP)[61:]
+    assert rig.values(topic, 0) == [(0, b"a" * 100), (1, b"b" * 100), (2, b"c" * 100)]
+    rig.topics.alter("/", "t", {"compression": "uncompressed"})
+    topic.append_batch(0, ready(b"d", codec=Codec.LZ4))
+    assert batches.check(rig.tick()[0][1]).codec == Codec.NONE
+    rig.topics.alter("/", "t", {})
+    topic.append_batch(0, ready(b"e", codec=Codec.LZ4))
+    assert batches.check(rig.tick()[0][1]).codec == Codec.LZ4
+
+
+def test_records_that_cannot_be_packed_anew_are_refused(rig: Rig) -> None:
+    topic = rig.topics.create("/", "t", 1, {"compression": "zstd"})
+    damaged = bytearray(ready(b"abc"))
+    damaged[batches.HEADER_BYTES] ^= 0x40  # the first record's length
+    damaged[17:21] = crc32c.crc32c(bytes(damaged[21:])).to_bytes(4, "big")
+    with pytest.raises(FormatError, match="record"):
+        topic.append_batch(0, damaged)
+    assert rig.tick() == []
+    rig.topics.alter("/", "t", {})
+    assert topic.append_batch(0, damaged).base == 0  # nobody looked inside
+
+
 def test_watches_are_called_once_after_the_commit(rig: Rig) -> None:
     topic = rig.topics.create("/", "t", 2)
     called: list[tuple[str, int]] = []
@@ -343,6 +390,11 @@ def test_settings_have_defaults_and_only_what_was_given_is_kept() -> None:
         ({"cleanup": 5}, "one of"),
         ({"timestamp": []}, "one of create | append"),
         ({"durability": "never"}, "default | sync | os"),
+        ({"compression": "best"}, "producer | uncompressed | gzip"),
+        ({"past_ms": -1}, "from 0 to"),
+        ({"notes": ["a"]}, "at most 100 names"),
+        ({"notes": {"a": 5}}, "a name and a text"),
+        ({"notes": {"a": "b" * 1_000}}, "at most 1000 letters"),
         ({"x-mine": 1}, "'x-mine' is not a topic setting; there are retention_ms, "),
     ],
 )
