@@ -52,6 +52,11 @@ class Deadlines:
     def __len__(self) -> int:
         return len(self._heap) - self._cancelled
 
+    @property
+    def first(self) -> float | None:
+        """When the first one is due, which may be cancelled."""
+        return self._heap[0].when if self._heap else None
+
     def after(self, ms: float, call: Callable[[], None]) -> Deadline:
         """Call once that many milliseconds are over."""
         deadline = Deadline(self, self._clock.monotonic() + ms / 1000, call)

@@ -13,7 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from interlog.journal.slices import FileRange
+
 Buffer = bytes | bytearray | memoryview
+Output = Buffer | FileRange  # a range of a file need not pass through memory
 Wake = Callable[[], None]
 
 
@@ -60,7 +63,7 @@ class Face(Protocol):
         """
         ...
 
-    def take_output(self) -> Sequence[Buffer]:
+    def take_output(self) -> Sequence[Output]:
         """All there is to say, in order; the caller owns it from here on."""
         ...
 

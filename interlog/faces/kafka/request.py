@@ -31,6 +31,7 @@ class Connection(Protocol):
     peer: "Peer"
     namespace: str  # whose topics it sees
     user: str  # empty before it has said who it is
+    client_software: str  # its name and version, where it told
 
     def may(self, what: str, name: str) -> bool:
         """`what` is configure, write or read; of a topic or a group."""
@@ -38,20 +39,26 @@ class Connection(Protocol):
 
     def send(self, request: "Request", parts: Sequence[Slice] | None) -> None: ...
 
-    def park(self, then: Callable[[bool], None]) -> None:
-        """Call back once it is known whether all that was done so far lasts."""
+    def park(self, then: Callable[[bool], None], *, written: bool = False) -> None:
+        """Call back once it is known whether all that was done so far lasts; or, sooner, whether it is written."""
+        ...
+
+    def end(self, reason: str) -> None:
+        """Close it; what is owed is still said."""
         ...
 
 
 class Request:
-    """One request on its way. Who answers later keeps it."""
+    """One request on its way. Who answers later keeps it, and may set `on_lost`: the connection ended first."""
 
-    __slots__ = ("connection", "header", "version")
+    __slots__ = ("connection", "header", "on_lost", "parts", "version")
 
     def __init__(self, connection: Connection, header: RequestHeader) -> None:
         self.connection = connection
         self.header = header
         self.version = header.version
+        self.parts: Sequence[Slice] | None = None  # its answer, once there is one; empty where none is owed
+        self.on_lost: Callable[[], None] | None = None
 
     @property
     def core(self) -> "Core":
@@ -89,12 +96,14 @@ class Request:
         self.connection.send(self, None)
 
     def answer_when_durable(self, response: Message, failed: Callable[[], Message] | None = None) -> None:
-        """What was done must last before it is told. `failed` makes the answer if it does not: else none is given."""
+        """What was done must last before it is told. If it does not, `failed` makes the answer; else the end comes."""
 
         def settle(lasts: bool) -> None:
             if lasts:
                 self.answer(response)
             elif failed is not None:
                 self.answer(failed())
+            else:
+                self.connection.end("what it asked for may not last")
 
         self.connection.park(settle)

@@ -31,6 +31,9 @@ class KafkaSettings:
     offsets_retention_ms: int = 7 * 86_400_000
     max_request_bytes: int = 100 << 20
     authentication: bool = False  # clients must say who they are
+    login_s: float = 30.0  # how long that may take
+    request_s: float = 60.0  # how long the rest of a request may keep still
+    idle_s: float = 600.0  # how long a connection may keep still on which nothing is owed
 
 
 class KafkaService:

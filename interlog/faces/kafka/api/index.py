@@ -1,16 +1,18 @@
 """The APIs that are served, and the versions that are advertised: this and nothing else is what ApiVersions tells.
 
-The modules are loaded when somebody first uses them.
+The modules are loaded when somebody first uses them. One that has a `read` of its own reads its requests with it.
 """
 
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from interlog.faces.kafka.codec import api, decode
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.fields import Message
 
 Handle = Callable[[Request, Any], Message | None]
+Read = Callable[[int, bytes, int, int], Any]
 
 
 class Served(NamedTuple):
@@ -18,15 +20,40 @@ class Served(NamedTuple):
     versions: range
 
 
-SERVED: Final[dict[int, Served]] = {}
+SERVED: Final[dict[int, Served]] = {
+    18: Served("api_versions", range(5)),
+}
 
 _handlers: dict[int, Handle] = {}
+_readers: dict[int, Read] = {}
 
 
 def handler(key: int) -> Handle:
     """Of an API that is served."""
     found = _handlers.get(key)
     if found is None:
-        module = import_module(f"interlog.faces.kafka.api.{SERVED[key].module}")
-        found = _handlers[key] = module.handle
+        found = _handlers[key] = _module(key).handle
     return found
+
+
+def reader(key: int) -> Read:
+    """Makes the request of an API that is served from (version, data, at, end)."""
+    found = _readers.get(key)
+    if found is None:
+        found = _readers[key] = getattr(_module(key), "read", None) or _table_reader(key)
+    return found
+
+
+def _module(key: int) -> Any:
+    return import_module(f"interlog.faces.kafka.api.{SERVED[key].module}")
+
+
+def _table_reader(key: int) -> Read:
+    tables = api(key)
+    assert tables is not None, "what is served has a table"
+    schema = tables.request
+
+    def read(version: int, data: bytes, at: int, end: int) -> Message:
+        return decode(schema, version, data, at, end)[0]
+
+    return read
