@@ -173,15 +173,18 @@ def _foreign(record: Record) -> tuple[bytes, bytes]:
 def _with_deaths(record: Record, properties: bytes) -> bytes:
     """What dead-lettered messages tell: x-death, newest first, and the first and the last death by themselves."""
     deaths = deaths_of(record)
+    shown = content_of(properties).headers.get("CC")
+    shown = shown if isinstance(shown, list) else ()
     table = []
     for death in deaths:
+        first, *more = death["keys"]
         told: dict[str, Any] = {
             "count": Int64(death["count"]),
             "reason": death["reason"],
             "queue": death["queue"],
             "time": Timestamp(death["time_ms"] // 1000),
             "exchange": death["exchange"],
-            "routing-keys": death["keys"],
+            "routing-keys": [first, *[key for key in more if key in shown]],  # those of BCC are nobody's business
         }
         if "ttl" in death:
             told["original-expiration"] = str(death["ttl"])
