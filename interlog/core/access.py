@@ -50,6 +50,9 @@ _MOST_REMEMBERED: Final = 10_000  # permissions whose patterns are kept compiled
 
 # One object of this kind tells that the first user was made; who removes that user does not find it again.
 _MARK: Final = ("access", "", "first_user")
+_SEED: Final = ("access", "", "seed")
+
+Hash = Literal["sha256", "sha512"]
 
 K = TypeVar("K")
 _Patterns = Mapping[str, Pattern] | None
@@ -101,12 +104,42 @@ class Access:
             raise RefusedError(f"Too many wrong passwords came from {source}; it is not listened to for a while.")
         if answer is Answer.WRONG or item is None:
             raise RefusedError(_WRONG)
-        if not loopback and user in self._loopback_users:
+        return self._admit(item, loopback)
+
+    def _admit(self, item: ObjectItem, loopback: bool) -> User:
+        if not loopback and item.name in self._loopback_users:
             raise RefusedError(
-                f"The user {user} may only come from the broker's own machine. Make another user, or take it out of "
-                "the setting loopback_users."
+                f"The user {item.name} may only come from the broker's own machine. Make another user, or take it out "
+                "of the setting loopback_users."
             )
         return user_of(item)
+
+    def exchange(self, user: str, hash: Hash, *, source: str = "") -> secrets.Secret:
+        """What the server's side of a SCRAM exchange needs: nobody's secret for who has none, which no proof fits.
+
+        RefusedError for an address that sent too many wrong proofs.
+        """
+        if not self._logins.may_try(source):
+            raise RefusedError(f"Too many wrong passwords came from {source}; it is not listened to for a while.")
+        return self.secret(user, hash) or secrets.nobodys(hash, user, self._seed())
+
+    def login_proved(self, user: str, secret: secrets.Secret, *, loopback: bool) -> User:
+        """The user whose exchange went well, if the secret is still theirs."""
+        item = self._catalog.object(USER, "", user)
+        if item is None or secrets.kept(item.value.get("secrets", {}), secret.hash) != secret:
+            raise RefusedError(_WRONG)
+        return self._admit(item, loopback)
+
+    def proof_refused(self, source: str) -> None:
+        """An exchange ended with a wrong proof."""
+        self._logins.spend(source)
+
+    def _seed(self) -> bytes:
+        """Kept, for what is made up for a name must not change from one start to the next."""
+        item = self._catalog.object(*_SEED)
+        if item is None:
+            item = self._catalog.put(*_SEED, {"seed": self._rng.randbytes(32).hex()})
+        return bytes.fromhex(item.value["seed"])
 
     def login_external(self, name: str) -> User:
         """The user of a name that a certificate has proved."""
@@ -115,8 +148,8 @@ class Access:
             raise RefusedError(f"There is no user {name}, which is the name in the client's certificate.")
         return found
 
-    def secret(self, user: str, hash: Literal["sha256", "sha512"]) -> secrets.Secret | None:
-        """What a SCRAM exchange needs; None for who has no password or does not exist."""
+    def secret(self, user: str, hash: Hash) -> secrets.Secret | None:
+        """What is kept of a password; None for who has none of this kind, or does not exist."""
         item = self._catalog.object(USER, "", user)
         return None if item is None else secrets.kept(item.value.get("secrets", {}), hash)
 
@@ -171,6 +204,24 @@ class Access:
     def set_password(self, name: str, password: str | None) -> None:
         tags = self.user(name).tags
         self._catalog.put(USER, "", name, user_value(tags, self._secrets(password, secrets.ITERATIONS)))
+
+    def set_secret(self, name: str, secret: secrets.Secret) -> None:
+        """For one hash function, in place of what the user has for it. A user that is not there is made."""
+        item = self._catalog.object(USER, "", name)
+        if item is None:
+            check_name(USER, name)
+        tags: Iterable[str] = () if item is None else item.value["tags"]
+        kept = {} if item is None else dict(item.value.get("secrets", {}))
+        kept[secret.hash] = secrets.as_json(secret)
+        self._catalog.put(USER, "", name, user_value(tags, kept))
+
+    def clear_secret(self, name: str, hash: Hash) -> None:
+        """The user stays, with what it has for the other hash function or with no password."""
+        item = self._item(name)
+        kept = dict(item.value.get("secrets", {}))
+        if kept.pop(hash, None) is None:
+            raise NotFoundError(f"the user {name} has no {hash} secret")
+        self._catalog.put(USER, "", name, user_value(item.value["tags"], kept))
 
     def set_tags(self, name: str, tags: Iterable[str]) -> None:
         self._catalog.put(USER, "", name, user_value(tags, self._item(name).value.get("secrets")))

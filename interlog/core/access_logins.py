@@ -53,15 +53,15 @@ class Logins:
             return Answer.RIGHT
         if digest in self._wrong and self._wrong[digest] is item:
             return Answer.WRONG
-        if not self._may_try(source):
+        if not self.may_try(source):
             return Answer.LATER
-        found = None if item is None else secrets.kept(item.value.get("secrets", {}), "sha256")
+        found = None if item is None else secrets.any_kept(item.value.get("secrets", {}))
         secret = found or secrets.nobodys("sha256", name, self._key)
         self.derivations += 1
         if secret.fits(password) and found is not None:
             _remember(self._right, digest, item)
             return Answer.RIGHT
-        self._spend(source)
+        self.spend(source)
         _remember(self._wrong, digest, item)
         return Answer.WRONG
 
@@ -73,10 +73,12 @@ class Logins:
         left, then = self._tries.get(source, (float(_TRIES), now))
         return min(float(_TRIES), left + (now - then) * _TRIES_A_SECOND)
 
-    def _may_try(self, source: str) -> bool:
+    def may_try(self, source: str) -> bool:
+        """Whether the address is listened to."""
         return not source or self._left(source, self._clock.monotonic()) >= 1
 
-    def _spend(self, source: str) -> None:
+    def spend(self, source: str) -> None:
+        """It sent a wrong one."""
         if not source:
             return
         now = self._clock.monotonic()

@@ -2,7 +2,8 @@
 
 Comes in: a password, once, when it is set, and again at each login. Goes out: for SHA-256 and SHA-512 each a salt, a
 number of iterations, a stored key and a server key. A password sent in the clear is checked by deriving the stored
-key from it; a SCRAM exchange needs nothing else than what is kept.
+key from it; a SCRAM exchange needs nothing else than what is kept. Who sets a secret may have done the derivation
+elsewhere, for one hash function only: then that is all there is.
 """
 
 import hashlib
@@ -38,7 +39,11 @@ class Secret:
 
 
 def derive(hash: str, password: bytes, salt: bytes, iterations: int) -> Secret:
-    salted = hashlib.pbkdf2_hmac(hash, password, salt, iterations)
+    return from_salted(hash, hashlib.pbkdf2_hmac(hash, password, salt, iterations), salt, iterations)
+
+
+def from_salted(hash: str, salted: bytes, salt: bytes, iterations: int) -> Secret:
+    """Of a password that was salted elsewhere."""
     client_key = hmac.digest(salted, b"Client Key", hash)
     stored_key = hashlib.new(hash, client_key).digest()
     return Secret(hash, salt, iterations, stored_key, hmac.digest(salted, b"Server Key", hash))
@@ -47,7 +52,7 @@ def derive(hash: str, password: bytes, salt: bytes, iterations: int) -> Secret:
 def keep(password: bytes, rng: random.Random, iterations: Mapping[str, int] = ITERATIONS) -> dict[str, Any]:
     """What the catalog keeps of a password, for every hash function."""
     return {
-        hash: _as_json(derive(hash, password, rng.randbytes(_SALT_BYTES), count)) for hash, count in iterations.items()
+        hash: as_json(derive(hash, password, rng.randbytes(_SALT_BYTES), count)) for hash, count in iterations.items()
     }
 
 
@@ -58,6 +63,11 @@ def kept(secrets: Mapping[str, Any], hash: str) -> Secret | None:
         return None
     salt, stored_key, server_key = (b64decode(one[name]) for name in ("salt", "stored_key", "server_key"))
     return Secret(hash, salt, one["iterations"], stored_key, server_key)
+
+
+def any_kept(secrets: Mapping[str, Any]) -> Secret | None:
+    """What a password sent in the clear is checked against."""
+    return kept(secrets, "sha256") or kept(secrets, "sha512")
 
 
 def nobodys(hash: str, user: str, seed: bytes) -> Secret:
@@ -71,7 +81,7 @@ def _client_key(hash: str, password: bytes, salt: bytes, iterations: int) -> byt
     return hmac.digest(hashlib.pbkdf2_hmac(hash, password, salt, iterations), b"Client Key", hash)
 
 
-def _as_json(secret: Secret) -> dict[str, Any]:
+def as_json(secret: Secret) -> dict[str, Any]:
     return {
         "salt": b64encode(secret.salt).decode(),
         "iterations": secret.iterations,

@@ -436,3 +436,71 @@ def test_what_is_remembered_of_permissions_is_bounded(rig: Rig, monkeypatch: pyt
         assert rig.access.may("ann", "/", "read", str(number)) is ("1" in str(number))
         assert not rig.access.may(f"user {number}", "/", "read", "1")
     assert len(rig.access._patterns) <= 3
+
+
+# -- secrets made elsewhere, and exchanges
+
+
+def test_a_secret_may_be_set_for_one_hash_function_alone(rig: Rig) -> None:
+    made = derive("sha512", b"pencil", b"salt", 10)
+    rig.access.set_secret("ann", made)
+    assert rig.access.user("ann") == User("ann", (), True)
+    assert rig.access.secret("ann", "sha512") == made
+    assert rig.access.secret("ann", "sha256") is None
+    assert rig.login("ann", "pencil").name == "ann"  # in the clear it is checked against what there is
+    assert rig.refused("ann", "pen") == WRONG
+    rig.access.set_tags("ann", ["monitoring"])
+    other = derive("sha256", b"brush", b"salt", 10)
+    rig.access.set_secret("ann", other)
+    assert rig.access.user("ann").tags == ("monitoring",)
+    assert (rig.access.secret("ann", "sha256"), rig.access.secret("ann", "sha512")) == (other, made)
+    assert rig.login("ann", "brush").name == "ann"
+
+
+def test_secrets_are_taken_one_by_one_and_the_user_stays(rig: Rig) -> None:
+    rig.access.add_user("ann", "pencil", ["management"])
+    rig.access.clear_secret("ann", "sha256")
+    with pytest.raises(NotFoundError):
+        rig.access.clear_secret("ann", "sha256")
+    rig.access.clear_secret("ann", "sha512")
+    assert rig.access.user("ann") == User("ann", ("management",), False)
+    assert rig.refused("ann", "pencil") == WRONG
+    with pytest.raises(NotFoundError):
+        rig.access.clear_secret("bob", "sha256")
+    with pytest.raises(InvalidError):
+        rig.access.set_secret("", derive("sha256", b"x", b"salt", 10))
+
+
+def test_an_exchange_for_nobody_looks_like_any_other_after_a_restart_too(rig: Rig) -> None:
+    rig.access.add_user("ann", "pencil")
+    assert rig.access.exchange("ann", "sha256") == rig.access.secret("ann", "sha256")
+    fake = rig.access.exchange("nobody", "sha512")
+    replayed = Catalog(FakeStorage())
+    for payload in rig.storage.payloads:
+        replayed.apply(payload)
+    again = Access(replayed, random.Random(8), rig.clock)
+    assert again.exchange("nobody", "sha512") == fake != again.exchange("nobodx", "sha512")
+    with pytest.raises(RefusedError):
+        rig.access.login_proved("nobody", fake, loopback=True)
+
+
+def test_who_has_proved_a_secret_is_let_in_if_it_still_holds(rig: Rig) -> None:
+    rig.access.add_user("ann", "pencil")
+    rig.access.add_user("guest", "guest")
+    secret = rig.access.exchange("ann", "sha256")
+    assert rig.access.login_proved("ann", secret, loopback=False).name == "ann"
+    with pytest.raises(RefusedError, match="own machine"):
+        rig.access.login_proved("guest", rig.access.exchange("guest", "sha256"), loopback=False)
+    rig.access.set_password("ann", "brush")
+    with pytest.raises(RefusedError):
+        rig.access.login_proved("ann", secret, loopback=True)
+
+
+def test_an_address_of_many_wrong_proofs_is_not_listened_to(rig: Rig) -> None:
+    for _ in range(20):
+        rig.access.exchange("ann", "sha256", source="10.0.0.1")
+        rig.access.proof_refused("10.0.0.1")
+    with pytest.raises(RefusedError, match=r"10\.0\.0\.1"):
+        rig.access.exchange("ann", "sha256", source="10.0.0.1")
+    assert "10.0.0.1" in rig.refused("ann", "pencil", source="10.0.0.1")
+    rig.access.exchange("ann", "sha256", source="10.0.0.2")
