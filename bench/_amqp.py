@@ -55,7 +55,17 @@ def publish(
 class Connection:
     """One connection with one channel. Calls are blocking; afterwards `loose` makes it part of a loop."""
 
-    def __init__(self, host: str, port: int, *, user: str = "guest", password: str = "guest", vhost: str = "/") -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        user: str = "guest",
+        password: str = "guest",
+        vhost: str = "/",
+        heartbeat_s: int = 0,
+        properties: bytes = b"",
+    ) -> None:
         self.sock = socket.create_connection((host, port), 20)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._rest = b""
@@ -63,12 +73,13 @@ class Connection:
         self.sock.sendall(b"AMQP\x00\x00\x09\x01")
         self._expect(10, 10)
         response = b"\0" + user.encode() + b"\0" + password.encode()
-        start_ok = b"\0\0\0\0" + shortstr("PLAIN") + struct.pack(">I", len(response)) + response + shortstr("en_US")
+        start_ok = struct.pack(">I", len(properties)) + properties + shortstr("PLAIN")
+        start_ok += struct.pack(">I", len(response)) + response + shortstr("en_US")
         self.sock.sendall(method(0, 10, 11, start_ok))
         tune = self._expect(10, 30)
         channels, frame_max, _ = struct.unpack(">HIH", tune)
         self.frame_max = min(frame_max or self.frame_max, self.frame_max)
-        self.sock.sendall(method(0, 10, 31, struct.pack(">HIH", channels, self.frame_max, 0)))
+        self.sock.sendall(method(0, 10, 31, struct.pack(">HIH", channels, self.frame_max, heartbeat_s)))
         self.sock.sendall(method(0, 10, 40, shortstr(vhost) + b"\0\0"))
         self._expect(10, 41)
         self.sock.sendall(method(1, 20, 10, b"\0"))

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from _rig import GIB, MIB, ROOT, Broker, Report, Threads, percentile
+from _rig import GIB, MIB, ROOT, Broker, Report, Threads, cpu_seconds, percentile
 
 from interlog.core.broker import Core, CoreSettings
 from interlog.journal.record import Record
@@ -72,12 +72,6 @@ def run(*words: str) -> str:
     if done.returncode not in (0, -signal.SIGKILL) or not done.stdout:
         raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}")
     return done.stdout
-
-
-def cpu_seconds(pid: int) -> float:
-    """What a process has used so far, its threads included; in steps of the system's clock, 10 ms."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def forget(folder: Path) -> None:

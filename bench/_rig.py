@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import platform
+import resource
 import shutil
 import sys
 import tempfile
@@ -240,6 +241,19 @@ def resident_bytes(pid: int | str = "self") -> int:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * KIB
     return 0
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used so far, its threads included; in steps of the system's clock, 10 ms."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def open_files() -> int:
+    """How many files this process may have open: as many as the system allows, from now on."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most
 
 
 def trim() -> None:

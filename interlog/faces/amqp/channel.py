@@ -441,8 +441,6 @@ class Channel:
 
     def overdue(self, now_s: int) -> int | None:
         """For how long a delivery may be unacknowledged, where one is for longer than that; milliseconds."""
-        if not self.unacked:
-            return None
         default = self.connection.settings.consumer_timeout_ms
         limits = [default, *[_timeout_ms(one, one.queue, default) for one in self._queue_consumers()]]
         least = min([limit for limit in limits if limit], default=0)

@@ -42,11 +42,60 @@ class Phase(Enum):
     HANDSHAKE = "handshake"
     OPEN = "open"
     CLOSING = "closing"  # close was said, and not yet answered
+    LEAVING = "leaving"  # the client said close, and was answered: it hangs up when it has read that
     OVER = "over"
+
+
+_ENDED: Final = frozenset((Phase.CLOSING, Phase.LEAVING, Phase.OVER))
 
 
 class AmqpConnection:
     """A face; see faces/face.py for when each method is called."""
+
+    __slots__ = (
+        "_access",
+        "_access_generation",
+        "_began_s",
+        "_blocked",
+        "_cancelled",
+        "_closing_s",
+        "_counted",
+        "_deaf",
+        "_doom",
+        "_handshake",
+        "_heard_s",
+        "_reader",
+        "_said_s",
+        "_starved",
+        "_unread",
+        "_wants_blocked",
+        "body_max",
+        "channel_max",
+        "channels",
+        "client",
+        "confirms_due",
+        "core",
+        "gathered",
+        "heartbeat_s",
+        "now_ms",
+        "out",
+        "out_bytes",
+        "owned",
+        "parked",
+        "paused",
+        "peer",
+        "phase",
+        "published",
+        "routes",
+        "second",
+        "service",
+        "settings",
+        "tags",
+        "user",
+        "vhost",
+        "wake",
+        "wants_cancels",
+    )
 
     def __init__(self, service: "AmqpService", wake: Wake, peer: Peer) -> None:
         self.service = service
@@ -71,7 +120,7 @@ class AmqpConnection:
         self.channels: dict[int, Channel] = {}
         self.confirms_due: list[Channel] = []
         self.owned: dict[WorkQueue, None] = {}  # queues that are this connection's alone
-        self.routes = Routes(self)
+        self.routes = Routes()
         self.published = 0
         self.paused = False
         self.gathered = 0
@@ -102,7 +151,7 @@ class AmqpConnection:
     @property
     def is_over(self) -> bool:
         """Nothing that its channels could still say is wanted."""
-        return self.phase in (Phase.OVER, Phase.CLOSING)
+        return self.phase in _ENDED
 
     @property
     def holding(self) -> bool:
@@ -120,6 +169,8 @@ class AmqpConnection:
         if not data:
             self.end()
             return
+        if self.phase is Phase.LEAVING:
+            return  # what it had under way
         self._heard_s = self.second
         if self._handshake is not None:
             rest = self._handshake.greet(data)
@@ -171,25 +222,28 @@ class AmqpConnection:
             if second - self._began_s > self.settings.handshake_s:
                 log.warning("no handshake", peer=self.peer.address)
                 self.end()
-        elif self.phase is Phase.CLOSING:
+        elif self.phase in (Phase.CLOSING, Phase.LEAVING):
             if second - self._closing_s > CLOSE_SECONDS:
                 self.end()
         elif self.phase is Phase.OPEN:
             if self._blocked:
                 self._look_at_alarm()
                 self._heard_s = second  # it could not be heard
-            self._beat(second)
-            for channel in list(self.channels.values()):
-                limit = channel.overdue(second)
-                if limit is not None:
-                    self.close_channel(channel, errors.acknowledgement_timed_out(channel.number, limit))
+            if self.heartbeat_s:
+                self._beat(second)
+            for channel in self.channels.values():
+                if channel.unacked:
+                    self._check_unacked(channel)
         if self.out or self.closed:
             self.wake()
 
+    def _check_unacked(self, channel: Channel) -> None:
+        limit = channel.overdue(self.second)
+        if limit is not None:
+            self.close_channel(channel, errors.acknowledgement_timed_out(channel.number, limit))
+
     def _beat(self, second: int) -> None:
         interval = self.heartbeat_s
-        if not interval:
-            return
         if second - self._heard_s > 2 * interval:
             log.warning("missed heartbeats", peer=self.peer.address, user=self.user, interval_s=interval)
             self.end()
@@ -199,12 +253,13 @@ class AmqpConnection:
     def shut_down(self) -> None:
         if self.phase is Phase.OPEN:
             self.fail(errors.connection_forced())
-        elif self.phase is Phase.HANDSHAKE:
+        elif self.phase in (Phase.HANDSHAKE, Phase.LEAVING):
             self.end()
 
     def connection_lost(self) -> None:
         self.phase = Phase.OVER
         self._let_go()
+        self.routes.clear()
         self.service.connections.pop(self, None)
 
     # -- frames
@@ -222,7 +277,7 @@ class AmqpConnection:
                         raise _odd_heartbeat(number, reader.data[start:end])
                 else:
                     self._content(kind, number, reader.data, start, end)
-                if self._blocked or self.phase is Phase.OVER:
+                if self._blocked or self.phase in (Phase.OVER, Phase.LEAVING):
                     break
         except AmqpError as error:
             self._deaf = _is_stuck(reader)
@@ -312,8 +367,7 @@ class AmqpConnection:
             if method_id == m.ConnectionCloseOk.id:
                 self.end()
             elif method_id == m.ConnectionClose.id:
-                self.say(m.ConnectionCloseOk())
-                self.end()
+                self._agree_to_close()
             return
         known = m.METHODS.get(method_id)
         if known is None:
@@ -330,9 +384,7 @@ class AmqpConnection:
             return
         method = known.decode(data, start + 4, end)
         if isinstance(method, m.ConnectionClose):
-            self.say(m.ConnectionCloseOk())
-            self._let_go()
-            self.end()
+            self._agree_to_close()
         elif self._handshake is not None:
             try:
                 self._handshake.method(method)
@@ -488,7 +540,7 @@ class AmqpConnection:
 
     def fail(self, error: AmqpError) -> None:
         """Say why, let go of everything, and wait for the client to agree."""
-        if self.phase in (Phase.CLOSING, Phase.OVER):
+        if self.is_over:
             return
         log.warning("connection closed", peer=self.peer.address, user=self.user, reason=error.text)
         self._handshake = None
@@ -499,6 +551,14 @@ class AmqpConnection:
         self._closing_s = self.second
         self._blocked = False
         self.wake()
+
+    def _agree_to_close(self) -> None:
+        """The client hangs up: whoever does it first, with something unread, takes the answer back."""
+        self._handshake = None
+        self._let_go()
+        self.say(m.ConnectionCloseOk())
+        self.phase = Phase.LEAVING
+        self._closing_s = self.second
 
     def doom(self, reason: str) -> None:
         """What it stands on is being taken away: end it, but not in the middle of that."""

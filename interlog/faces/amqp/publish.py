@@ -21,7 +21,6 @@ from interlog.journal.record import Headers, Record
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel
-    from interlog.faces.amqp.connection import AmqpConnection
 
 _ROUTES: Final = 4_096
 _KNOWN: Final = 4_096
@@ -66,10 +65,9 @@ class Route:
 class Routes:
     """Routes of one connection, by the bytes of basic.publish."""
 
-    __slots__ = ("_connection", "_known", "_routes", "get")
+    __slots__ = ("_known", "_routes", "get")
 
-    def __init__(self, connection: "AmqpConnection") -> None:
-        self._connection = connection
+    def __init__(self) -> None:
         self._known = 0  # of all routes together
         self._routes: dict[bytes, Route] = {}
         self.get: Callable[[bytes], Route | None] = self._routes.get
@@ -77,7 +75,7 @@ class Routes:
     def make(self, channel: "Channel", raw: bytes) -> Route:
         """AmqpError where it may not be published so."""
         method = m.BasicPublish.decode(raw, _IDS, len(raw))
-        connection, core = self._connection, self._connection.core
+        connection, core = channel.connection, channel.core
         if method.immediate:
             raise errors.not_implemented("immediate=true")
         vhost, name, key = connection.vhost, method.exchange, method.routing_key
@@ -92,10 +90,13 @@ class Routes:
             target = None
         route = Route(self, raw, name, key, method.mandatory, target, core.generation)
         if len(self._routes) >= _ROUTES:
-            self._routes.clear()
-            self._known = 0
+            self.clear()
         self._routes[raw] = route
         return route
+
+    def clear(self) -> None:
+        self._routes.clear()
+        self._known = 0
 
     def remember(self, route: Route, properties: bytes, known: tuple[Headers, int]) -> None:
         if self._known >= _KNOWN:
