@@ -18,10 +18,11 @@ from interlog.base.limits import OUTPUT_HOLD_BYTES, OUTPUT_PAUSE_BYTES, OUTPUT_R
 from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
 from interlog.faces.face import Face, MakeFace
+from interlog.journal.slices import FileRange, slice_bytes
 from interlog.net.peers import peer_of
 
 POLL_SECONDS = 0.1
-CHECK_EVERY_POLLS = 10
+CHECK_ROUND_POLLS = 10
 
 log = get_log("net")
 
@@ -50,6 +51,7 @@ class Driver:
         self._marked: list[Connection] = []
         self._tick_due = False
         self._polls = 0
+        self._round: list[Connection] = []  # whose turn to be checked comes in the second under way
         self._poll_handle: asyncio.TimerHandle | None = None
         self._on_empty: Callable[[], None] | None = None
         self._ticks = metrics.counter("interlog_ticks_total", "Turns of the event loop in which the core committed.")
@@ -99,11 +101,17 @@ class Driver:
         except Exception as error:
             self._fail("poll", error)
             return
-        self._polls += 1
-        if self._polls % CHECK_EVERY_POLLS == 0:
-            for connection in list(self.connections):
-                connection.check()
+        self._check_some()
         self.schedule()
+
+    def _check_some(self) -> None:
+        """A part of the connections at each poll, each once a round: to check them all would keep everybody waiting."""
+        turn = self._polls % CHECK_ROUND_POLLS
+        if turn == 0:
+            self._round = list(self.connections)
+        for connection in self._round[turn::CHECK_ROUND_POLLS]:
+            connection.check()
+        self._polls += 1
 
     def _fail(self, where: str, error: Exception) -> None:
         """The journal cannot be written any more, or the core raised what it never should: the broker stops.
@@ -223,6 +231,7 @@ class Connection(asyncio.Protocol):
             self._face.connection_lost()
         except Exception as failure:
             log.failure("a face failed", failure, peer=self.peer)
+        del self._face  # it holds `wake`, which holds this: without a word they would wait for the collector
         self._driver.schedule()  # a lost connection gives back what it held: that is a change like any other
         self._on_gone()
         self._driver.gone(self)
@@ -244,10 +253,11 @@ class Connection(asyncio.Protocol):
             return
         if output:
             self._driver.sent.value += sum(map(len, output))
-            if len(output) == 1:
-                transport.write(output[0])
+            parts = [slice_bytes(part) if isinstance(part, FileRange) else part for part in output]
+            if len(parts) == 1:
+                transport.write(parts[0])
             else:
-                transport.writelines(output)
+                transport.writelines(parts)
         if closed:
             self._closing = True
             transport.close()
