@@ -121,6 +121,13 @@ class Client:
         self.face.connection_lost()
         self.play.clients.remove(self)
 
+    def leave(self) -> None:
+        """Hang up; the broker does the same at once."""
+        assert not self.hung_up
+        self.face.receive(b"")
+        self.silence()
+        assert self.hung_up
+
     # -- heard
 
     def collect(self) -> bool:

@@ -235,6 +235,18 @@ def test_who_says_nothing_is_not_waited_for(play: Play) -> None:
 def test_close_is_agreed_to(client: Client) -> None:
     client.send(m.ConnectionClose(200, "bye", 0, 0))
     client.expect(m.ConnectionCloseOk())
+    client.leave()
+
+
+def test_who_said_close_hangs_up_and_what_it_had_under_way_is_dropped(play: Play, client: Client) -> None:
+    client.queue(exclusive=True)
+    client.send(method_frame(0, m.ConnectionClose(200, "bye", 0, 0).encode()) + b"\x09" * 100)
+    client.expect(m.ConnectionCloseOk())
+    assert not client.hung_up  # a reset would take the answer back
+    client.publish(b"x" * 100_000)
+    client.send(b"\x09" * 100)
+    client.silence()
+    play.later(6_000, step=1_000)
     assert client.hung_up
 
 
