@@ -84,7 +84,7 @@ class Workshop:
                 "--quiet",
                 "--no-deps",
                 "--no-binary",
-                ":all:",
+                suite.sdist.partition("==")[0],
                 "-d",
                 place,
             ]
