@@ -76,7 +76,8 @@ def test_the_shorter_time_holds(play: Play, client: Client) -> None:
 @pytest.mark.parametrize("how", ["queue", "message"])
 def test_no_time_at_all(client: Client, how: str) -> None:
     said: dict[str, Any] = {"expiration": "0"} if how == "message" else {}
-    client.queue(**({"x_message_ttl": 0} if how == "queue" else {}))
+    arguments: dict[str, Any] = {"x_message_ttl": 0} if how == "queue" else {}
+    client.queue(**arguments)
     client.publish(b"nobody is there", **said)
     client.silence()
     assert client.ready() == 0
@@ -445,7 +446,7 @@ def test_counts_survive_a_kill(play: Play, client: Client) -> None:
 def test_priorities(client: Client) -> None:
     client.queue(x_max_priority=5)
     for body, priority in ((b"none", None), (b"3", 3), (b"5", 5), (b"3 too", 3), (b"0", 0), (b"9", 9), (b"1", 1)):
-        client.publish(body, **({} if priority is None else {"priority": priority}))
+        client.publish(body, priority=priority)
     client.consume()
     assert client.bodies() == [b"5", b"9", b"3", b"3 too", b"1", b"none", b"0"]
 
@@ -478,10 +479,12 @@ def test_priorities_and_length(client: Client) -> None:
 
 @pytest.mark.parametrize("how", ["queue", "consumer", "broker"])
 def test_consumer_timeout(tmp_path: Any, how: str) -> None:
-    play = Play(tmp_path / "other", **({"consumer_timeout_ms": 5_000} if how == "broker" else {}))
+    timeout: dict[str, Any] = {"x_consumer_timeout": 5_000}
+    face: dict[str, Any] = {"consumer_timeout_ms": 5_000}
+    play = Play(tmp_path / "other", **(face if how == "broker" else {}))
     client = play.connect(channels=(1, 2))
-    client.queue(**({"x_consumer_timeout": 5_000} if how == "queue" else {}))
-    client.consume(**({"x_consumer_timeout": 5_000} if how == "consumer" else {}))
+    client.queue(**(timeout if how == "queue" else {}))
+    client.consume(**(timeout if how == "consumer" else {}))
     client.publish(b"a")
     assert client.bodies() == [b"a"]
     play.later(5_000, step=1_000)
