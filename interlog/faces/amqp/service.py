@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 REPLY_TO: Final = "amq.rabbitmq.reply-to"
 REPLY_PREFIX: Final = REPLY_TO + "."
 
+# Whose behaviour is served. Clients choose by these two: kombu counts prefetch as RabbitMQ does only where it reads
+# RabbitMQ, 3.3 or later and before 4.0. Who we are stands in `platform`.
+PRODUCT: Final = "RabbitMQ"
+PRODUCT_VERSION: Final = "3.13.7"
+
 # What is advertised works; nothing else is.
 CAPABILITIES: Final = {
     "publisher_confirms": True,
@@ -75,10 +80,10 @@ class AmqpService:
         self.published = metrics.counter("interlog_amqp_published_total", "Messages that AMQP clients published.")
         self.delivered = metrics.counter("interlog_amqp_delivered_total", "Messages handed to AMQP clients.")
         self.properties: dict[str, Any] = {
-            "product": "Interlog",
-            "version": VERSION,
-            "platform": "Python",
-            "information": "A message broker for the clients you already have.",
+            "product": PRODUCT,
+            "version": PRODUCT_VERSION,
+            "platform": f"Interlog {VERSION}",
+            "information": "Interlog, a message broker for the clients you already have.",
             "copyright": "Apache License 2.0",
             "capabilities": CAPABILITIES,
         }

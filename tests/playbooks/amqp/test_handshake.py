@@ -38,7 +38,8 @@ def test_start_tells_who_we_are_and_what_works(play: Play) -> None:
     assert isinstance(start, m.ConnectionStart)
     assert (start.version_major, start.version_minor) == (0, 9)
     assert start.mechanisms == b"PLAIN AMQPLAIN" and start.locales == b"en_US"
-    assert start.server_properties["product"] == "Interlog"
+    product, version, platform = (start.server_properties[name] for name in ("product", "version", "platform"))
+    assert (product, version) == ("RabbitMQ", "3.13.7") and platform.startswith("Interlog ")
     assert all(start.server_properties["capabilities"].values())
 
 
