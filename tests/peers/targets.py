@@ -80,6 +80,7 @@ class Interlog:
             time.sleep(0.002)
         addresses: dict[str, str] = json.loads(ready_file.read_text())
         self.url = f"amqp://guest:guest@{addresses['amqp']}/"
+        self.management_url = f"http://{addresses['http']}"
         self.tls_port = int(addresses.get("amqps", ":0").rpartition(":")[2])
         self.pid = self._process.pid
 
