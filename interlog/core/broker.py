@@ -26,9 +26,12 @@ from interlog.core.deadlines import Deadlines
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.delays import Delays
 from interlog.core.exchanges import Exchanges
+from interlog.core.group_alarm import Home
+from interlog.core.groups import Groups
 from interlog.core.memory import MemoryBudget, record_size
 from interlog.core.policies import Policies
 from interlog.core.policy import CorePolicy
+from interlog.core.producers import Producers
 from interlog.core.publishing import Publishing
 from interlog.core.queue_log import NoLog, QueueLog
 from interlog.core.queue_state import QueuesSection, QueueState
@@ -38,6 +41,7 @@ from interlog.core.settings import CoreSettings
 from interlog.core.spill import SpillFolder
 from interlog.core.timers import Timer, TimerKind, Timers
 from interlog.core.topics import Topic, Topics
+from interlog.core.transactions import Transactions
 from interlog.core.work_queues import WorkQueues
 from interlog.journal.envelope import EntryKind
 from interlog.journal.files import DiskFiles, Files
@@ -84,7 +88,18 @@ class Core:
         self.timers = Timers(self._read_timers, self._timed)
         self.deadlines = Deadlines(clock)
         self.memory = MemoryBudget(settings.memory_bytes)
-        self.topics = Topics(self.storage, self.catalog, clock)
+        self.producers = Producers(self.storage, clock, settings.producer_expiration_ms)
+        self.topics = Topics(self.storage, self.catalog, clock, self.producers)
+        self.transactions = Transactions(
+            self.storage,
+            self.topics,
+            self.producers,
+            self.cursors,
+            self.deadlines,
+            clock,
+            max_timeout_ms=settings.transaction_max_timeout_ms,
+            expiration_ms=settings.transaction_expiration_ms,
+        )
         self.policies = Policies(self.catalog)
         self.exchanges = Exchanges(self.catalog, self.policies)
         self.work_queues = WorkQueues(self.catalog, self.exchanges, self.policies, self._lane, clock)
@@ -100,6 +115,7 @@ class Core:
         self._spill = SpillFolder(files, data / "spill", self._spill_failed)
         self._closed = False
         self.access: Access
+        self.groups: Groups
         self._delays: Delays
         self._housekeeper: Housekeeper
         self.recovered: Recovered
@@ -144,10 +160,15 @@ class Core:
             self._states,
             self.cursors,
             *self.timers.sections,
+            *self.producers.sections,
+            self.transactions,
         )
         self.access = Access(self.catalog, rng, self.clock, settings.loopback_users)
+        self.groups = Groups(Home(self.clock, self.deadlines, rng), self.catalog, self.cursors)
         self.catalog.observe(self._catalog_changed)
-        replay = Replay(storage, self.catalog, self._states, self.cursors, self.timers)
+        replay = Replay(
+            storage, self.catalog, self._states, self.cursors, self.timers, self.producers, self.transactions
+        )
         self.recovered = recovered = recover(files, folder.path, folder.id, sections, replay.apply)
         try:
             self._watch_the_clock(max(replay.last_time_ms, recovered.checkpoint.mark.time_ms))
@@ -176,6 +197,7 @@ class Core:
                 self._add_queue(item)
             self.work_queues.load()
             self._delays = Delays(storage, self._states.state(DELAYS), self.timers)
+            self.transactions.begin()
             self._housekeeper = Housekeeper(
                 storage,
                 recovered.checkpoint,
@@ -286,6 +308,9 @@ class Core:
             if queue.leased:
                 queue.expire_leases(now_ms)
         self.topics.retain(now_ms)
+        self.groups.poll(now_ms)
+        self.producers.poll(now_ms)
+        self.transactions.poll(now_ms)
 
     # -- namespaces, queues, topics
 
@@ -360,6 +385,7 @@ class Core:
                 self._remove_partition(partition)
         elif change.what is What.REMOVED and isinstance(item, Namespace):
             self.cursors.drop_namespace(item.name)
+            self.transactions.drop_namespace(item.name)
 
     def _add_queue(self, item: QueueItem) -> None:
         for partition in item.partitions:
@@ -382,6 +408,8 @@ class Core:
     def _remove_partition(self, partition: int) -> None:
         self._states.remove(partition)
         self.cursors.drop_partition(partition)
+        self.transactions.drop_partition(partition)
+        self.producers.drop_partition(partition)
         queue = self._queues.pop(partition, None)
         if queue is not None:
             queue.close()

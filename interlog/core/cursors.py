@@ -180,11 +180,15 @@ class Cursors:
 
     def commit(self, namespace: str, group: str, commits: Sequence[Commit], time_ms: int) -> None:
         """Set cursors, all or none. They may go back as well as forward: a reset is a commit."""
+        self.check(namespace, group, commits)
+        if commits:
+            self.put(namespace, group, commits, time_ms)
+
+    def check(self, namespace: str, group: str, commits: Sequence[Commit]) -> None:
+        """InvalidError or LimitError if these cannot be committed."""
         for name in (namespace, group):
             if not 1 <= len(name.encode()) <= MAX_NAME_BYTES:
                 raise InvalidError(f"a group's name takes 1 to {MAX_NAME_BYTES} bytes, not {len(name.encode())}")
-        if not commits:
-            return
         for partition, offset, leader_epoch, metadata in commits:
             if not (0 <= partition <= _MAX_U32 and 0 <= offset <= _MAX_I64 and -1 <= leader_epoch <= _MAX_I32):
                 raise InvalidError(f"offset {offset} of partition {partition} cannot be a cursor")
@@ -194,6 +198,9 @@ class Cursors:
             known = self._groups.get((namespace, group), {})
             if self._count + len({one.partition for one in commits} - known.keys()) > MAX_CURSORS:
                 raise LimitError(f"there are {self._count} cursors already; {MAX_CURSORS} is the limit")
+
+    def put(self, namespace: str, group: str, commits: Sequence[Commit], time_ms: int) -> None:
+        """Set cursors that were checked before."""
         self._storage.add(EntryKind.CURSOR, 0, encode_commit(namespace, group, commits, time_ms))
         self._commit(namespace, group, commits, time_ms)
 

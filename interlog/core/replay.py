@@ -7,12 +7,16 @@ same envelopes always give the same state.
 from collections.abc import Callable
 
 from interlog.base.errors import FormatError, NotFoundError
+from interlog.core import markers
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import QueueItem
 from interlog.core.cursors import Cursors
 from interlog.core.delays import PARTITION as DELAYS
+from interlog.core.producers import Producers
 from interlog.core.queue_state import QueuesSection
 from interlog.core.timers import Timers, timers_in
+from interlog.core.transaction_entries import Forget, Period, ProducerIds, decode
+from interlog.core.transactions import Transactions
 from interlog.journal.envelope import Entry, EntryKind, entries
 from interlog.journal.scan import Found
 from interlog.journal.storage import Storage
@@ -20,13 +24,22 @@ from interlog.journal.storage import Storage
 
 class Replay:
     def __init__(
-        self, storage: Storage, catalog: Catalog, queues: QueuesSection, cursors: Cursors, timers: Timers
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        queues: QueuesSection,
+        cursors: Cursors,
+        timers: Timers,
+        producers: Producers,
+        transactions: Transactions,
     ) -> None:
         self._storage = storage
         self._catalog = catalog
         self._queues = queues
         self._cursors = cursors
         self._timers = timers
+        self._producers = producers
+        self._transactions = transactions
         self._appliers: dict[int, Callable[[Entry, Found], None]] = {
             EntryKind.START: self._start,
             EntryKind.BATCH: self._batch,
@@ -35,6 +48,7 @@ class Replay:
             EntryKind.CATALOG: lambda entry, _: catalog.apply(entry.payload),
             EntryKind.TIMER: self._timer,
             EntryKind.LOG_START: lambda entry, _: storage.replay_log_start(entry),
+            EntryKind.TRANSACTION: self._transaction,
         }
         self.last_time_ms = 0
 
@@ -58,6 +72,16 @@ class Replay:
         header = self._storage.replay_batch(entry, found.file, found.position)
         if self._is_queue(entry.target):
             self._queues.state(entry.target).apply_batch(header.base_offset, header.last_offset)
+        elif header.producer_id >= 0:
+            marker = markers.read(entry.payload) if header.is_control else None
+            self._producers.take(entry.target, header, header.base_offset, header.max_timestamp_ms, marker)
+
+    def _transaction(self, entry: Entry, found: Found) -> None:
+        told = decode(entry.payload)
+        if isinstance(told, ProducerIds | Period | Forget):
+            self._producers.apply(told)
+        else:
+            self._transactions.apply(told)
 
     def _lease(self, entry: Entry, found: Found) -> None:
         if not self._is_queue(entry.target):

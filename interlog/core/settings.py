@@ -22,3 +22,6 @@ class CoreSettings:
     min_free_bytes: int = 50_000_000
     loopback_users: tuple[str, ...] = ("guest",)  # may only come from this machine
     housekeeping_ms: int = 5_000  # how often retention, compaction and rewriting are looked at
+    producer_expiration_ms: int = 86_400_000  # after which a producer that sends nothing is forgotten
+    transaction_max_timeout_ms: int = 900_000  # the longest that a producer may ask for
+    transaction_expiration_ms: int = 7 * 86_400_000  # after which a transactional id that is not used is forgotten

@@ -14,8 +14,10 @@ from typing import Any, Final, Protocol
 
 from interlog.base.clock import Clock
 from interlog.base.errors import InvalidError, LimitError, NotFoundError, OffsetOutOfRangeError, TimestampError
+from interlog.core import markers
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Settings, TopicItem, What
+from interlog.core.producers import Producers
 from interlog.core.retention import Retention
 from interlog.core.topic_settings import TopicSettings, check_settings, settings_of
 from interlog.journal import batch as batches
@@ -28,6 +30,7 @@ GATHER_RECORDS: Final = 10_000  # one batch of gathered records holds at most so
 GATHER_BYTES: Final = 1 << 20  # and about so many bytes
 _RECORD_OVERHEAD: Final = 40  # the most that lengths and deltas take beside a record's bytes, and per header
 _MAX_OFFSET: Final = (1 << 63) - 1
+_SPECIAL: Final = batches.TRANSACTIONAL | batches.CONTROL
 
 Wake = Callable[[], None]
 
@@ -111,6 +114,11 @@ class Topic:
         if not header.record_count:
             raise InvalidError("a batch without records cannot be appended")
         topics = self._topics
+        producer = header.producer_id >= 0
+        if producer or header.attributes & _SPECIAL:
+            before = topics.producers.check(log.partition.id, header)
+            if before is not None:
+                return Appended(before.base, before.last, before.timestamp_ms if self.settings.append_time else -1)
         if log.records:
             topics.write(log)
         base = log.next
@@ -134,9 +142,25 @@ class Topic:
             batch = batches.repack(batch, settings.codec)
         storage = topics.storage
         storage.add_batch(log.partition.id, batches.stamp(batch, base, storage.epoch), base, last, newest_ms)
+        if producer:
+            topics.producers.take(log.partition.id, header, base, newest_ms, None)
         log.next = last + 1
         topics.grown[log] = None
         return Appended(base, last, append_time_ms)
+
+    def append_marker(self, index: int, batch: bytes) -> None:
+        """Append the end of a transaction, made by `markers.encode`."""
+        log = self._log(index)
+        topics = self._topics
+        if log.records:
+            topics.write(log)
+        header = batches.read_header(batch)
+        base, partition = log.next, log.partition.id
+        stamped = batches.stamp(batch, base, topics.storage.epoch)
+        topics.storage.add_batch(partition, stamped, base, base, header.max_timestamp_ms)
+        topics.producers.take(partition, header, base, header.max_timestamp_ms, markers.read(batch))
+        log.next = base + 1
+        topics.grown[log] = None
 
     def append(self, index: int, records: Sequence[Record]) -> Appended:
         """Append records; they share a batch with others of the tick. LimitError if one alone is too large."""
@@ -221,9 +245,10 @@ class Topics:
     Topics are asked for once the journal is replayed: where a log ends must be known by then.
     """
 
-    def __init__(self, storage: Storage, catalog: Catalog, clock: Clock) -> None:
+    def __init__(self, storage: Storage, catalog: Catalog, clock: Clock, producers: Producers) -> None:
         self.storage = storage
         self.clock = clock
+        self.producers = producers
         self.retention = Retention(storage, catalog)
         self.gathering: dict[_Log, None] = {}  # those that have gathered records in this tick
         self.grown: dict[_Log, None] = {}  # those that have got batches in this tick
@@ -259,6 +284,13 @@ class Topics:
     def delete(self, namespace: str, name: str) -> None:
         self._catalog.topic(namespace, name)
         self._catalog.remove(namespace, name)
+
+    def append_marker(self, partition: int, batch: bytes) -> None:
+        """Append the end of a transaction to a partition of a topic."""
+        item = self._catalog.owner(partition)
+        if not isinstance(item, TopicItem):
+            raise NotFoundError(f"there is no partition {partition} of a topic")
+        self.get(item.namespace, item.name).append_marker(item.partitions.index(partition), batch)
 
     def _changed(self, change: Change) -> None:
         item = change.item

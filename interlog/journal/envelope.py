@@ -49,7 +49,7 @@ class EntryKind(IntEnum):
     CATALOG = 5  # payload: JSON, a change of the catalog (core/catalog.py)
     TIMER = 6  # payload: timers set and fired (core/timers.py)
     LOG_START = 7  # target: partition; payload: the offset that the log now starts at
-    TRANSACTION = 8  # reserved
+    TRANSACTION = 8  # payload: producers and transactions (core/transaction_entries.py)
     TREE = 9  # reserved
 
 

@@ -19,6 +19,7 @@ from interlog.base.errors import (
 )
 from interlog.core.catalog import Catalog
 from interlog.core.topic_settings import check_settings, compaction_of, settings_of
+from interlog.core.producers import Producers
 from interlog.core.topics import Appended, Topic, Topics
 from interlog.journal import batch as batches
 from interlog.journal.codecs import Codec
@@ -83,7 +84,8 @@ class Rig:
         self.storage = FakeStorage(folder)
         self.clock = ManualClock(NOW_MS)
         self.catalog = Catalog(self.storage)
-        self.topics = Topics(self.storage, self.catalog, self.clock)
+        self.producers = Producers(self.storage, self.clock)
+        self.topics = Topics(self.storage, self.catalog, self.clock, self.producers)
 
     def tick(self) -> list[tuple[int, bytes, int, int, int]]:
         self.topics.flush()
