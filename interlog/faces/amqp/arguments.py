@@ -86,9 +86,8 @@ _NOT_FOR_STREAMS: Final = (
     "x-single-active-consumer",
 )
 _NOT_FOR_QUORUM: Final = ("x-max-priority", "x-queue-mode")
-NAMES: Final = {setting: name for name, (setting, _) in (_STREAM | _QUEUE).items() if setting} | {
-    "kind": "x-queue-type"
-}
+NAMES: Final = {setting: name for name, (setting, _) in _QUEUE.items() if setting} | {"kind": "x-queue-type"}
+STREAM_NAMES: Final = {setting: name for name, (setting, _) in _STREAM.items() if setting}
 
 _HEADERS_BYTES: Final = 1 << 20  # room for what comes with a message's body
 _MAX_BATCH_BYTES: Final = 512 << 20  # of a topic, at the most

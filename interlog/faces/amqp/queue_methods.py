@@ -16,7 +16,14 @@ from interlog.core.topics import Topic
 from interlog.core.work_queue import WorkQueue
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
-from interlog.faces.amqp.arguments import NAMES, queue_kind, queue_settings, stream_message_bytes, stream_settings
+from interlog.faces.amqp.arguments import (
+    NAMES,
+    STREAM_NAMES,
+    queue_kind,
+    queue_settings,
+    stream_message_bytes,
+    stream_settings,
+)
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
 from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
 
@@ -142,10 +149,11 @@ def _make_stream(channel: "Channel", name: str, arguments: dict[str, Any]) -> To
     except NotFoundError:
         room = stream_message_bytes(channel.connection.settings.max_message_bytes)
         return core.create_topic(vhost, name, 1, {"max_message_bytes": room, **settings})
-    for setting, wanted in settings.items():
-        found = topic.item.settings.get(setting)
+    for setting, argument in STREAM_NAMES.items():
+        wanted, found = settings.get(setting, -1), topic.item.settings.get(setting, -1)  # -1: without a limit
         if found != wanted:
-            raise errors.inequivalent("queue", name, vhost, NAMES[setting], wanted, found)
+            both = errors.argument(None if wanted == -1 else wanted, None if found == -1 else found)
+            raise errors.inequivalent("queue", name, vhost, argument, *both)
     return topic
 
 
