@@ -70,6 +70,7 @@ def run(arguments: list[str]) -> int:
 
 def test(arguments: list[str]) -> int:
     python = set_up("dev")
+    set_up_node()
     parallel = [] if any(word.startswith("-n") for word in arguments) else ["-n", "2"]
     return subprocess.call([str(python), "-m", "pytest", *parallel, *arguments], cwd=ROOT)
 
@@ -148,6 +149,29 @@ def set_up(profile: str) -> Path:
             stamp_path(name).write_text(stamp(name), encoding="utf-8")
         say(f"Set up in {time.monotonic() - began:.0f} s. The next time this is skipped.")
     return python
+
+
+def set_up_node() -> None:
+    """What the tests with Node.js clients need, in .venv/node. Without Node.js those tests are skipped."""
+    source, target = ROOT / "tests" / "interop" / "node", VENV / "node"
+    names = ("package.json", "package-lock.json", ".npmrc")
+    wanted = b"".join((source / name).read_bytes() for name in names)
+    stamp_file = target / "interlog.stamp"
+    if stamp_file.exists() and stamp_file.read_bytes() == wanted:
+        return
+    npm = shutil.which("npm")
+    if npm is None:
+        say("Tests with Node.js clients are skipped: there is no npm here. Node.js 18 or newer brings it.")
+        return
+    with OneAtATime():
+        target.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            shutil.copyfile(source / name, target / name)
+        say("Installing what the tests with Node.js clients need ...")
+        if subprocess.call([npm, "ci", "--no-audit", "--no-fund", "--loglevel", "error"], cwd=target):
+            say("Tests with Node.js clients are skipped: npm could not install them; its own words are above.")
+            return
+        stamp_file.write_bytes(wanted)
 
 
 def is_current(profile: str, wanted: str) -> bool:

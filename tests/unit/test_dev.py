@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -75,6 +76,43 @@ def test_a_python_without_pip_is_told_what_to_install(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert dev.main(["run"]) == 1
     assert "apt install python3-venv" in capsys.readouterr().out
+
+
+@pytest.fixture
+def node(dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that are run, with an npm that is there."""
+    source = tmp_path / "tests" / "interop" / "node"
+    source.mkdir(parents=True)
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        (source / name).write_text(name)
+    commands: list[list[str]] = []
+
+    def call(words: list[str], cwd: Path) -> int:
+        assert (cwd / "package-lock.json").read_text() == "package-lock.json"
+        commands.append(words)
+        return 0
+
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(subprocess, "call", call)
+    return commands
+
+
+def test_node_packages_are_installed_once(dev: ModuleType, node: list[list[str]], tmp_path: Path) -> None:
+    dev.set_up_node()
+    dev.set_up_node()
+    assert [words[:2] for words in node] == [["/bin/npm", "ci"]]
+    (tmp_path / "tests" / "interop" / "node" / "package.json").write_text("another")
+    dev.set_up_node()
+    assert len(node) == 2
+
+
+def test_without_npm_its_tests_are_skipped_with_a_word(
+    dev: ModuleType, node: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    dev.set_up_node()
+    assert not node
+    assert "there is no npm here" in capsys.readouterr().out
 
 
 def test_commands_are_explained(dev: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
