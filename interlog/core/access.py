@@ -130,6 +130,10 @@ class Access:
             raise RefusedError(_WRONG)
         return self._admit(item, loopback)
 
+    def nonce(self) -> str:
+        """The server's part of an exchange: nobody can guess it, and it comes once."""
+        return self._rng.randbytes(24).hex()
+
     def proof_refused(self, source: str) -> None:
         """An exchange ended with a wrong proof."""
         self._logins.spend(source)

@@ -10,16 +10,18 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from interlog.base.errors import InterlogError
+from interlog.base.errors import InterlogError, RefusedError
 from interlog.base.log import get_log
 from interlog.core.access import User
 from interlog.core.deadlines import Deadline
 from interlog.faces.face import Output, Peer, Wake
 from interlog.faces.kafka.api import api_versions
 from interlog.faces.kafka.api.index import SERVED, handler, reader
+from interlog.faces.kafka.authorization import OPERATIONS, RESOURCES
 from interlog.faces.kafka.errors import WireError
-from interlog.faces.kafka.framing import API_VERSIONS, FrameReader, read_request_header
+from interlog.faces.kafka.framing import API_VERSIONS, LENGTH_BYTES, FrameReader, read_request_header
 from interlog.faces.kafka.request import Request
+from interlog.faces.kafka.sasl import Sasl
 from interlog.journal.journal import Outcome
 from interlog.journal.slices import Slice
 
@@ -56,7 +58,7 @@ class KafkaConnection:
         self.namespace = service.settings.namespace
         self.user = ""
         self.tags: frozenset[str] = frozenset()
-        self.sasl: Any = None  # the conversation that says who it is, while there is one
+        self.sasl: Sasl | None = None
         self.sessions: Any = None  # of fetches, once there is one
         self.client_software = ""  # name and version, where the client told
         self.phase = Phase.OPEN
@@ -67,13 +69,14 @@ class KafkaConnection:
         self._reader = FrameReader(service.settings.max_request_bytes)
         self._paused = False
         self._muted: Deadline | None = None
+        self._refusal: Deadline | None = None  # that a login waits for
         self._held = False  # whole requests may be left in the reader
         self._reading = False
         now_s = self.core.clock.monotonic()
         self._moved_s = now_s  # when something last came or left
         self._began_s = now_s
         self._left_s = 0.0
-        self._access: dict[tuple[str, str], bool] = {}
+        self._access: dict[tuple[str, str, str], bool] = {}
         self._access_generation = -1
         service.connections[self] = None
         for name in peer.certificate:
@@ -100,6 +103,7 @@ class KafkaConnection:
         return (
             self._paused
             or self._muted is not None
+            or self._refusal is not None
             or len(self._waiting) >= MOST_WAITING
             or self._out_bytes > FULL_BYTES
         )
@@ -190,6 +194,9 @@ class KafkaConnection:
             self._reading = False
 
     def _request(self, data: bytes, start: int, end: int) -> None:
+        if self.sasl is not None and self.sasl.expects_raw_token:
+            self._token(self.sasl, data[start:end])
+            return
         header, at = read_request_header(data, start, end)
         key, version = header.api_key, header.version
         served = SERVED.get(key)
@@ -276,21 +283,49 @@ class KafkaConnection:
         self._reader.limit = self.settings.max_request_bytes
         log.debug("open", peer=self.peer.address, user=self.user)
 
-    def may(self, what: str, name: str) -> bool:
-        """`what` is configure, write or read; of a topic or a group. Who need not log in may do everything."""
+    def may(self, what: str, name: str, resource: str = "topic") -> bool:
+        """Whether it may do this to a topic, a group, a transactional_id or the cluster.
+
+        Who need not log in, and did not, may do everything.
+        """
         if not self.user:
             return not self.settings.authentication
-        access = self.core.access
-        if access.generation != self._access_generation:
+        authorization = self.service.authorization
+        if authorization.generation != self._access_generation:
             self._access.clear()
-            self._access_generation = access.generation
-        key = (what, name)
+            self._access_generation = authorization.generation
+        key = (what, name, resource)
         allowed = self._access.get(key)
         if allowed is None:
             if len(self._access) >= _ACCESS_KEPT:
                 self._access.clear()
-            allowed = self._access[key] = access.may(self.user, self.namespace, what, name)  # type: ignore[arg-type]
+            allowed = self._access[key] = authorization.may(
+                self.user, self.tags, self.peer.host, OPERATIONS[what], RESOURCES[resource], name
+            )
         return allowed
+
+    def _token(self, sasl: Sasl, token: bytes) -> None:
+        """Without a request around it, and answered without one. A refusal has no words."""
+        try:
+            answer = sasl.take(token)
+        except RefusedError:
+            self.refuse_later(lambda: None)
+            return
+        self._out += (len(answer).to_bytes(LENGTH_BYTES, "big"), answer)
+        self._out_bytes += LENGTH_BYTES + len(answer)
+        if sasl.user is not None:
+            self.authenticated(sasl.user)
+        self.wake()
+
+    def refuse_later(self, answer: Callable[[], None]) -> None:
+        """Nobody logged in: answer and hang up, after a while in which nothing more is read."""
+
+        def refuse() -> None:
+            self._refusal = None
+            answer()
+            self._leave()
+
+        self._refusal = self.core.deadlines.after(self.core.access.refusal_delay_ms, refuse)
 
     # -- the end
 
@@ -324,6 +359,9 @@ class KafkaConnection:
         if self._muted is not None:
             self._muted.cancel()
             self._muted = None
+        if self._refusal is not None:
+            self._refusal.cancel()
+            self._refusal = None
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
             if request.on_lost is not None:

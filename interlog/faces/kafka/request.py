@@ -18,8 +18,10 @@ from interlog.faces.kafka.schema.fields import Message
 from interlog.journal.slices import Slice
 
 if TYPE_CHECKING:
+    from interlog.core.access import User
     from interlog.core.broker import Core
     from interlog.faces.face import Peer
+    from interlog.faces.kafka.sasl import Sasl
     from interlog.faces.kafka.service import KafkaService
 
 
@@ -33,8 +35,21 @@ class Connection(Protocol):
     user: str  # empty before it has said who it is
     client_software: str  # its name and version, where it told
 
-    def may(self, what: str, name: str) -> bool:
-        """`what` is configure, write or read; of a topic or a group."""
+    sasl: "Sasl | None"  # the conversation in which it says who it is, once it was begun
+
+    def may(self, what: str, name: str, resource: str = "topic") -> bool:
+        """`what` is one of Kafka's operations (read, write, create, delete, alter, describe, alter_configs,
+        describe_configs), of a topic, a group, a transactional_id or the cluster."""
+        ...
+
+    def authenticated(self, user: "User") -> None: ...
+
+    def refuse_later(self, answer: Callable[[], None]) -> None:
+        """Nobody logged in: answer and hang up, after a while in which nothing more is read."""
+        ...
+
+    def mute(self, ms: float) -> None:
+        """Read nothing for a while."""
         ...
 
     def send(self, request: "Request", parts: Sequence[Slice] | None) -> None: ...
@@ -76,8 +91,8 @@ class Request:
     def client_id(self) -> str:
         return self.header.client_id or ""
 
-    def may(self, what: str, name: str) -> bool:
-        return self.connection.may(what, name)
+    def may(self, what: str, name: str, resource: str = "topic") -> bool:
+        return self.connection.may(what, name, resource)
 
     def answer(self, response: Message) -> None:
         from interlog.faces.kafka.codec import encode

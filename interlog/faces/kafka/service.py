@@ -5,16 +5,21 @@ The launcher makes one and asks it for a face per connection.
 
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from interlog.base.metrics import Metrics
+from interlog.core.access_objects import USER
 from interlog.core.broker import Core
-from interlog.core.catalog_objects import DEFAULT_NAMESPACE, QueueItem, TopicItem
+from interlog.core.catalog_objects import DEFAULT_NAMESPACE, Change, ObjectItem, QueueItem, TopicItem, What
 from interlog.faces.face import Peer, Wake
+from interlog.faces.kafka.acls import Acls
+from interlog.faces.kafka.authorization import Authorization
 
 if TYPE_CHECKING:
     from interlog.faces.kafka.connection import KafkaConnection
+    from interlog.faces.kafka.fetch_sessions import FetchSessions
+    from interlog.faces.kafka.views import Views
 
 NODE_ID: Final = 1  # of this broker, which leads everything
 
@@ -22,7 +27,7 @@ NODE_ID: Final = 1  # of this broker, which leads everything
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
     namespace: str = DEFAULT_NAMESPACE
-    advertised: str = ""  # host:port that clients are told; empty: the address that they came to
+    advertised: str = ""  # host or host:port that clients are told; empty: the address that they came to
     auto_create: bool = True
     default_partitions: int = 1
     min_session_ms: int = 1_000
@@ -30,6 +35,7 @@ class KafkaSettings:
     rebalance_delay_ms: int = 0  # how long the first member of a group waits for more
     offsets_retention_ms: int = 7 * 86_400_000
     max_request_bytes: int = 100 << 20
+    fetch_max_bytes: int = 55 << 20  # of one answer, unless its first batch alone is larger
     authentication: bool = False  # clients must say who they are
     login_s: float = 30.0  # how long that may take
     request_s: float = 60.0  # how long the rest of a request may keep still
@@ -40,16 +46,50 @@ class KafkaService:
     def __init__(self, core: Core, settings: KafkaSettings, metrics: Metrics) -> None:
         self.core = core
         self.settings = settings
+        self.acls = Acls(core.catalog, settings.namespace)
+        self.authorization = Authorization(core.access, self.acls, settings.namespace)
         self.connections: dict[KafkaConnection, None] = {}
+        self.produced = metrics.counter("interlog_kafka_produced_bytes_total", "Bytes of batches from Kafka clients.")
+        self.fetched = metrics.counter("interlog_kafka_fetched_bytes_total", "Bytes of batches for Kafka clients.")
+        core.catalog.observe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        """Connections of a user that is deleted end."""
+        item = change.item
+        if change.what is What.REMOVED and isinstance(item, ObjectItem) and item.kind == USER:
+            for connection in list(self.connections):
+                if connection.user == item.name:
+                    connection.end(f"user '{item.name}' is deleted")
+
+    @cached_property
+    def views(self) -> "Views":
+        from interlog.faces.kafka.views import Views  # here, because a start needs none
+
+        return Views(self.core)
+
+    @cached_property
+    def sessions(self) -> "FetchSessions":
+        from interlog.faces.kafka.fetch_sessions import FetchSessions
+
+        return FetchSessions(self.core.clock)
 
     def topic_id(self, item: TopicItem | QueueItem) -> bytes:
-        """The same as long as the topic lives, and no other topic's: partitions' numbers are given once."""
-        number = item.partitions[0].to_bytes(8, "big")
-        return sha256(b"topic" + self.core.folder_id + number).digest()[:16]
+        """The same as long as the topic lives, and no other topic's."""
+        return self.views.id_of(item)
 
     @property
     def cluster_id(self) -> str:
         return urlsafe_b64encode(self.core.folder_id).decode().rstrip("=")
+
+    def address(self, peer: Peer) -> tuple[str, int]:
+        """Where this client is told to come: what is advertised, or where it came to."""
+        advertised = self.settings.advertised
+        if not advertised:
+            return peer.local_host or "localhost", peer.local_port
+        host, colon, port = advertised.rpartition(":")
+        if not colon or not port.isdecimal() or (":" in host and not host.startswith("[")):
+            return advertised.strip("[]"), peer.local_port
+        return host.strip("[]"), int(port)
 
     def face(self, wake: Wake, peer: Peer) -> "KafkaConnection":
         from interlog.faces.kafka.connection import KafkaConnection

@@ -21,7 +21,15 @@ class Served(NamedTuple):
 
 
 SERVED: Final[dict[int, Served]] = {
+    2: Served("list_offsets", range(12)),
+    3: Served("metadata", range(14)),
+    10: Served("find_coordinator", range(7)),
+    17: Served("sasl_handshake", range(2)),
     18: Served("api_versions", range(5)),
+    23: Served("offset_for_leader_epoch", range(5)),
+    36: Served("sasl_authenticate", range(3)),
+    60: Served("describe_cluster", range(3)),
+    75: Served("describe_topic_partitions", range(1)),
 }
 
 _handlers: dict[int, Handle] = {}
