@@ -7,6 +7,7 @@ builds the folder, or opens it, in a process of its own: `real` checkpoints and 
 does; `kill` ends it with SIGKILL in the middle of work.
 """
 
+import compileall
 import json
 import os
 import shutil
@@ -117,6 +118,7 @@ def recovery(folder: Callable[[], Path], report: Report, quick: bool) -> None:
 def serve(folder: Callable[[], Path], report: Report, quick: bool) -> None:
     report.title("interlog serve on an empty folder")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("INTERLOG_")}
+    compileall.compile_dir(ROOT / "interlog", quiet=1)  # as where it is installed: what was edited since is not
     took, spent, bare = [], [], []
     for _ in range(3 if quick else 15):
         start = time.perf_counter()

@@ -34,11 +34,10 @@ def client_properties() -> bytes:
     """What pika tells of itself."""
 
     def text(name: str, value: str) -> bytes:
-        data = value.encode()
-        return shortstr(name) + b"S" + pack(">I", len(data)) + data
+        return b"".join((shortstr(name), b"S", pack(">I", len(value)), value.encode()))
 
     def table(name: str, rows: bytes) -> bytes:
-        return shortstr(name) + b"F" + pack(">I", len(rows)) + rows
+        return b"".join((shortstr(name), b"F", pack(">I", len(rows)), rows))
 
     can = ("authentication_failure_close", "basic.nack", "connection.blocked", "consumer_cancel_notify")
     return (

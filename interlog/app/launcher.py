@@ -25,6 +25,7 @@ from interlog.faces.amqp.service import AmqpService, AmqpSettings
 from interlog.faces.face import MakeFace, Peer, Wake
 from interlog.net.driver import Driver
 from interlog.net.listener import Listener
+from interlog.net.open_files import connections_allowed
 from interlog.net.tls import Tls, TlsError
 from interlog.net.worker import ThreadWorker
 from interlog.web.http import Answer, HttpFace
@@ -81,7 +82,7 @@ class Launcher:
         if settings.durability == "os":
             log.warning(OS_WARNING)
 
-        driver = Driver(loop, core, metrics)
+        driver = Driver(loop, core, metrics, connections_allowed())
         driver.failed = self._failed
         self._driver = driver
         self._undo.append(driver.close)
@@ -109,7 +110,7 @@ class Launcher:
         for protocol, port in settings.ports():
             make_face, limit = faces[protocol]
             tls = self._certificates() if protocol in TLS_PROTOCOLS else None
-            listener = Listener(protocol, driver, make_face, metrics, min(limit, MAX_CONNECTIONS), tls)
+            listener = Listener(protocol, driver, make_face, metrics, limit, tls)
             self._listeners.append(listener)
             await listener.listen(loop, settings.host, port)
             self.addresses[protocol] = listener.address

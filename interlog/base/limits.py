@@ -6,7 +6,8 @@ Bytes are counted as the broker holds them. Whoever hits a limit is told so in t
 from typing import Final
 
 # Connections. Past the limit a new one is closed at once; the accept queue is the kernel's.
-MAX_CONNECTIONS: Final = 20_000
+MAX_CONNECTIONS: Final = 16_384
+FILES_BESIDE_CONNECTIONS: Final = 512  # the journal's, the checkpoint's, segments that are read
 ACCEPT_BACKLOG: Final = 1024
 
 # Output of one connection. Past the first mark a face stops pushing what was not asked for; past the second the

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from interlog.base.errors import ReadOnlyError
-from interlog.base.limits import OUTPUT_HOLD_BYTES, OUTPUT_PAUSE_BYTES, OUTPUT_RESUME_BYTES
+from interlog.base.limits import MAX_CONNECTIONS, OUTPUT_HOLD_BYTES, OUTPUT_PAUSE_BYTES, OUTPUT_RESUME_BYTES
 from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
 from interlog.faces.face import Face, MakeFace
@@ -40,11 +40,18 @@ class Owner(Protocol):
 class Driver:
     """All connections of one broker, and the tick they share."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, owner: Owner, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        owner: Owner,
+        metrics: Metrics,
+        most_connections: int = MAX_CONNECTIONS,
+    ) -> None:
         self._loop = loop
         self._owner = owner
         self._metrics = metrics
         self.connections: set[Connection] = set()
+        self.most_connections = most_connections  # of all listeners together
         self.failed: Callable[[BaseException], None] = lambda error: None
         self.stopping = False
         self._failed = False

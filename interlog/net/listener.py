@@ -46,7 +46,7 @@ class Listener:
         self._tls = tls
         self._loop: asyncio.AbstractEventLoop
         self._server: asyncio.Server | None = None
-        self._full = False
+        self._full_at = 0  # at so many it was said that there are too many
         labels = (("protocol", protocol),)
         self._accepted = metrics.counter(
             "interlog_connections_accepted_total", "Connections accepted since the start.", labels
@@ -79,11 +79,12 @@ class Listener:
             self._server = None
 
     def _connection(self) -> asyncio.Protocol:
-        if self.open >= self._limit:
+        limit = min(self._limit, self._driver.most_connections - len(self._driver.connections) + self.open)
+        if self.open >= limit:
             self._refused.value += 1
-            if not self._full:  # said once, not for each of a flood
-                self._full = True
-                log.warning("too many connections", protocol=self.protocol, limit=self._limit)
+            if not self._full_at:  # said once, not for each of a flood
+                self._full_at = limit
+                log.warning("too many connections", protocol=self.protocol, limit=limit)
             return _Refused()
         connection = Connection(self._driver, self._make_face, self._gone)
         self.open += 1
@@ -110,8 +111,8 @@ class Listener:
 
     def _gone(self) -> None:
         self.open -= 1
-        if self.open < self._limit * 9 // 10:
-            self._full = False
+        if self.open < self._full_at * 9 // 10:
+            self._full_at = 0
 
 
 class _Refused(asyncio.Protocol):

@@ -120,11 +120,11 @@ class LineEcho:
 class Net:
     """A driver with one listener for the toy face, and clients."""
 
-    def __init__(self, limit: int = 100) -> None:
+    def __init__(self, limit: int = 100, most: int = 100) -> None:
         self.loop = asyncio.get_running_loop()
         self.owner = Owner()
         self.metrics = Metrics()
-        self.driver = Driver(self.loop, self.owner, self.metrics)
+        self.driver = Driver(self.loop, self.owner, self.metrics, most)
         self.faces: list[LineEcho] = []
         self.listener = Listener("echo", self.driver, self.make_face, self.metrics, limit)
 
@@ -318,7 +318,8 @@ async def connected(net: Net) -> Any:
     return next(iter(net.driver.connections))
 
 
-def test_connections_past_the_limit_are_closed_at_once(play: Play) -> None:
+@pytest.mark.parametrize("limits", [{"limit": 2}, {"most": 2}])
+def test_connections_past_the_limit_are_closed_at_once(play: Play, limits: dict[str, int]) -> None:
     async def scene(net: Net) -> None:
         clients = [await net.client() for _ in range(2)]
         await net.until(lambda: net.listener.open == 2)
@@ -339,7 +340,7 @@ def test_connections_past_the_limit_are_closed_at_once(play: Play) -> None:
         for _, one in [*clients, (reader, writer)]:
             one.close()
 
-    play(scene, limit=2)
+    play(scene, **limits)
 
 
 def test_draining_waits_for_parked_replies_and_closes(play: Play) -> None:

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 
 import interlog
 from interlog.base.errors import FolderError, SettingError
+from interlog.base.limits import FILES_BESIDE_CONNECTIONS, MAX_CONNECTIONS
 from tests.served import Serve, clean_environment
 
 
@@ -164,6 +167,48 @@ def test_a_second_signal_stops_at_once(serve: Serve) -> None:
         code, errors = served.end()
     assert code == 1
     assert "stopped at once" in errors
+
+
+def test_a_signal_right_after_ready_stops_the_broker_cleanly(serve: Serve) -> None:
+    for _ in range(5):
+        served = serve()
+        served.addresses()
+        os.kill(served.process.pid, signal.SIGTERM)
+        code, errors = served.end()
+        assert code == 0, errors
+        assert lines(errors)[-1]["message"] == "stopped"
+        assert not served.ready_file.exists()
+
+
+def open_files(pid: int) -> int:
+    """How many the process may have."""
+    return resource.prlimit(pid, resource.RLIMIT_NOFILE)[0]
+
+
+def test_as_many_files_as_the_system_allows(serve: Serve) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_CONNECTIONS + FILES_BESIDE_CONNECTIONS
+    served = serve(before=("sh", "-c", 'ulimit -Sn 256; exec "$0" "$@"'))
+    served.addresses()
+    assert open_files(served.process.pid) == (wanted if most == resource.RLIM_INFINITY else min(wanted, most))
+
+
+def test_too_few_files_are_told_and_kept_to(serve: Serve) -> None:
+    served = serve(before=("sh", "-c", 'ulimit -n 100; exec "$0" "$@"'))
+    host, _, port = served.addresses()["amqp"].rpartition(":")
+    with ExitStack() as stack:
+        for _ in range(50):
+            client = stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
+            client.sendall(b"AMQP\x00\x00\x09\x01")
+            assert client.recv(1) == b"\x01"
+        one_more = stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
+        assert one_more.recv(1) == b""
+    served.process.terminate()
+    code, errors = served.end()
+    assert code == 0, errors
+    [said] = [line for line in lines(errors) if "files open" in line["message"]]
+    assert "at most 50 connections are served" in said["message"]
+    assert "ulimit -n" in said["message"]
 
 
 # -- embedded

@@ -5,6 +5,7 @@ Each command is a module of its own, imported only when it is meant.
 """
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -26,6 +27,9 @@ COMMANDS: Final = {
 
 # Of the operating system, by the journal.
 NEEDED_CALLS: Final = ("posix_fallocate", "fdatasync", "copy_file_range", "posix_fadvise")
+
+# A process that has just begun makes modules and classes, and they stay: to look for cycles among them delays a start.
+_COLLECT_AFTER: Final = 100_000
 
 _HELP: Final = """\
 usage: interlog COMMAND [options]
@@ -72,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def entry() -> NoReturn:
+    gc.set_threshold(_COLLECT_AFTER)
     sys.exit(main())
 
 
