@@ -408,7 +408,7 @@ class Transactions:
         """Forget names that were not used for long."""
         if now_ms < self._look_due_ms:
             return
-        self._look_due_ms = now_ms + min(_LOOK_MS, self._expiration_ms)
+        self._look_due_ms = now_ms + min(_LOOK_MS, self._expiration_ms // 10)
         for found in list(self._all.values()):
             if found.state is not State.ONGOING and found.update_ms + self._expiration_ms <= now_ms:
                 self._write(Remove(found.key))
