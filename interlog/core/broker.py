@@ -65,6 +65,24 @@ log = logging.getLogger("interlog.core")
 _FIRED_AT_ONCE = 1_000  # timers in one poll: more wait for the next, so that nobody waits long for either
 
 
+class QueueWatch:
+    """One who waits for a queue's log. Called once, or never if it is cancelled before."""
+
+    __slots__ = ("_partition", "_watches", "wake")
+
+    def __init__(self, watches: "dict[int, dict[QueueWatch, None]]", partition: int, wake: Callable[[], None]) -> None:
+        self._watches = watches
+        self._partition = partition
+        self.wake = wake
+
+    def cancel(self) -> None:
+        waiting = self._watches.get(self._partition)
+        if waiting is not None:
+            waiting.pop(self, None)
+            if not waiting:
+                del self._watches[self._partition]
+
+
 class Core:
     """One data folder in use. Made by `open`, given back by `close`."""
 
@@ -112,6 +130,7 @@ class Core:
         self._queues: dict[int, Queue] = {}
         self._dirty: list[Queue] = []  # touched in the tick under way
         self._lent: dict[Queue, None] = {}  # touched since a tick was last written
+        self._queue_watches: dict[int, dict[QueueWatch, None]] = {}  # who waits for a queue's log to grow
         self._spill = SpillFolder(files, data / "spill", self._spill_failed)
         self._closed = False
         self.access: Access
@@ -280,17 +299,26 @@ class Core:
         self._delays.flush()
         self.topics.flush()
         self.timers.flush(storage)
+        written: list[Queue] = []
         if storage.has_entries and self._lent:
             for queue in self._lent:
                 queue.write_lent()
+            if self._queue_watches:
+                written = list(self._lent)
             self._lent.clear()
         ticket = storage.commit()
         self.topics.committed()
+        for queue in written:
+            self._wake_watches(queue.state.partition)
         if self.memory.balance():
             dirty.clear()
         if self.work_queues.woken:
             self.on_more()
         return ticket
+
+    def meet_deadlines(self) -> float | None:
+        """Call those whose time has come; when the next one's does, by the clock that never goes back."""
+        return self.deadlines.poll()
 
     def poll(self) -> None:
         """What time asks for. What it changes goes out with the next commit. ReadOnlyError if the journal failed."""
@@ -332,6 +360,16 @@ class Core:
 
     def queue_of(self, partition: int) -> Queue | None:
         return self._queues.get(partition)
+
+    def watch_queue(self, partition: int, wake: Callable[[], None]) -> "QueueWatch":
+        """Call back once, when something was written to the log of a queue's partition, or it is gone."""
+        watch = QueueWatch(self._queue_watches, partition, wake)
+        self._queue_watches.setdefault(partition, {})[watch] = None
+        return watch
+
+    def _wake_watches(self, partition: int) -> None:
+        for watch in self._queue_watches.pop(partition, ()):
+            watch.wake()
 
     def _lane(self, partition: int) -> Queue:
         return self._queues[partition]
@@ -416,6 +454,7 @@ class Core:
             if queue in self._dirty:
                 self._dirty.remove(queue)
             self._lent.pop(queue, None)
+            self._wake_watches(partition)
 
     # -- later
 

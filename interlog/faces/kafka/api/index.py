@@ -21,6 +21,8 @@ class Served(NamedTuple):
 
 
 SERVED: Final[dict[int, Served]] = {
+    0: Served("produce", range(13)),
+    1: Served("fetch", range(4, 19)),
     2: Served("list_offsets", range(12)),
     3: Served("metadata", range(14)),
     10: Served("find_coordinator", range(7)),

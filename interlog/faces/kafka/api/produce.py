@@ -1,0 +1,184 @@
+"""Produce: batches go into the journal as they came, checked and stamped; the answer comes when they are safe.
+
+Requests before version 3 may hold old message sets, which are read and written anew. What a partition is refused
+for costs the others nothing.
+"""
+
+from struct import Struct
+from typing import Final
+
+from interlog.base.errors import (
+    FormatError,
+    InterlogError,
+    InvalidError,
+    LimitError,
+    NotFoundError,
+    TimestampError,
+)
+from interlog.base.log import get_log
+from interlog.core.producers import ProducerError
+from interlog.core.topics import Appended, Topic
+from interlog.faces.kafka.errors import ErrorCode, KafkaError
+from interlog.faces.kafka.fast_produce import Produce, read_produce
+from interlog.faces.kafka.old_records import read_message_set
+from interlog.faces.kafka.producer_errors import code_of
+from interlog.faces.kafka.request import Request
+from interlog.faces.kafka.schema.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from interlog.faces.kafka.views import View
+from interlog.journal import batch as batches
+from interlog.journal.codecs import Codec
+
+log = get_log("kafka")
+
+read = read_produce
+
+ALL: Final = -1
+LEADER: Final = 1
+NOBODY: Final = 0
+_MAGIC_AT: Final = 16
+_FIRST_OF_BATCHES: Final = 3  # versions
+_FIRST_OF_ZSTD: Final = 7
+_ATTRIBUTES_AT: Final = 22  # their lower byte
+_LAST_DELTA: Final = Struct(">i")
+_LAST_DELTA_AT: Final = 23
+_PRODUCER: Final = Struct(">qhii")  # id, epoch, first sequence, count of records
+_PRODUCER_AT: Final = 43
+
+
+def handle(request: Request, body: Produce) -> None:
+    connection = request.connection
+    acks = body.acks
+    refusal = _refusal(request, body)
+    response = ProduceResponse()
+    failed: PartitionProduceResponse | None = None
+    stored = 0
+    for name, partitions in body.topics:
+        view = None
+        error = refusal
+        if error is None:
+            view = request.service.views.find(request.namespace, name)
+            error = _topic_refusal(request, view, name)
+        answers = []
+        for index, records in partitions:
+            try:
+                if error is not None:
+                    raise error
+                assert view is not None
+                assert view.topic is not None
+                answer = _append(request, body, view, view.topic, index, records)
+                stored += len(records or b"")
+            except KafkaError as refused:
+                answer = PartitionProduceResponse(index, refused.code, -1, error_message=refused.message or None)
+                failed = failed or answer
+            answers.append(answer)
+        response.responses.append(TopicProduceResponse(name, answers))
+    request.service.produced.value += stored
+    if acks == NOBODY:
+        if failed is not None:
+            # The one way to tell a client that asked for no answer.
+            connection.end(f"producing without acknowledgement failed: {ErrorCode(failed.error_code).name}")
+        request.answer_nothing()
+    elif not stored:
+        request.answer(response)
+    else:
+
+        def settle(lasts: bool) -> None:
+            if lasts:
+                request.answer(response)
+            else:
+                connection.end("what was produced may not last")
+
+        connection.park(settle, written=acks == LEADER)
+
+
+def _refusal(request: Request, body: Produce) -> KafkaError | None:
+    """Why nothing of a request is taken."""
+    if body.acks not in (ALL, NOBODY, LEADER):
+        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    transactional_id = body.transactional_id
+    if transactional_id is not None and not request.may("write", transactional_id, "transactional_id"):
+        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not request.core.accepts_messages:
+        # All clients know it, and come again: the disk is full, or too much waits.
+        return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, request.core.refusal)
+    return None
+
+
+def _topic_refusal(request: Request, view: View | None, name: str) -> KafkaError | None:
+    if not request.may("write", name):
+        return KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if view is None:
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if view.topic is None:
+        return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is a queue: Kafka clients can only read it.")
+    return None
+
+
+def _append(
+    request: Request, body: Produce, view: View, topic: Topic, index: int, records: memoryview | None
+) -> PartitionProduceResponse:
+    if not 0 <= index < len(topic):
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not records:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "There is no batch.")
+    try:
+        if len(records) > _MAGIC_AT and records[_MAGIC_AT] < batches.MAGIC:
+            appended = _append_old(request, topic, index, records)
+        else:
+            if len(records) >= batches.HEADER_BYTES:
+                _check(request, body, topic, records)
+            appended = topic.append_batch(index, records)
+    except ProducerError as error:
+        raise KafkaError(code_of(error.refusal, fenced=False), str(error)) from None
+    except FormatError as error:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    except LimitError as error:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from None
+    except TimestampError as error:
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, str(error)) from None
+    except InvalidError as error:
+        raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
+    except NotFoundError as error:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, str(error)) from None
+    except InterlogError as error:
+        log.error("a batch could not be stored", topic=view.name, partition=index, reason=error)
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+    return PartitionProduceResponse(
+        index, 0, appended.base, appended.append_time_ms, view.partitions[index].log_start, [], None
+    )
+
+
+def _check(request: Request, body: Produce, topic: Topic, records: memoryview) -> None:
+    """What a batch from a client may not be, though it may be sound."""
+    attributes = records[_ATTRIBUTES_AT]
+    codec = attributes & batches.CODEC_MASK
+    if codec >= Codec.ZSTD and (codec > Codec.ZSTD or request.version < _FIRST_OF_ZSTD):
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if attributes & batches.CONTROL:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "Clients may not write control batches.")
+    (last_delta,) = _LAST_DELTA.unpack_from(records, _LAST_DELTA_AT)
+    producer_id, producer_epoch, sequence, count = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    if last_delta != count - 1:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"{count} records cannot have offsets from 0 to {last_delta}.")
+    if producer_id >= 0 and (producer_epoch < 0 or sequence < 0):
+        raise KafkaError(ErrorCode.INVALID_RECORD, "A producer id comes with an epoch and a sequence.")
+    if attributes & batches.TRANSACTIONAL:
+        if body.transactional_id is None:
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if producer_id < 0:
+            raise KafkaError(ErrorCode.INVALID_RECORD, "A transactional batch has a producer id.")
+    if topic.settings.compacts:
+        batches.check(records, 0, topic.settings.max_message_bytes)
+        if any(record.key is None for _, record in batches.decode(records, verify=False)):
+            raise KafkaError(ErrorCode.INVALID_RECORD, "A compacted topic takes no record without a key.")
+
+
+def _append_old(request: Request, topic: Topic, index: int, records: memoryview) -> Appended:
+    if request.version >= _FIRST_OF_BATCHES:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "Since version 3 a request holds batches of magic 2.")
+    if len(records) > topic.settings.max_message_bytes:
+        raise LimitError(f"{len(records)} bytes are more than {topic.settings.max_message_bytes}, the limit")
+    found = read_message_set(records)
+    if topic.settings.compacts and any(record.key is None for record in found):
+        raise InvalidError("a compacted topic takes no record without a key")
+    return topic.append(index, found)
