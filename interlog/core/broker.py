@@ -119,7 +119,7 @@ class Core:
             expiration_ms=settings.transaction_expiration_ms,
         )
         self.policies = Policies(self.catalog)
-        self.exchanges = Exchanges(self.catalog, self.policies)
+        self.exchanges = Exchanges(self.catalog, self.policies, clock)
         self.work_queues = WorkQueues(self.catalog, self.exchanges, self.policies, self._lane, clock)
         self.publishing = Publishing(
             self.catalog, self.exchanges, self.work_queues, self.topics, clock, self._publish_later

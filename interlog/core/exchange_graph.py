@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from interlog.core.catalog import Catalog
+from interlog.core.dedupe import DedupeRouter, Memories
 from interlog.core.exchange_objects import (
     BINDING,
     DEFAULT,
@@ -21,7 +22,17 @@ from interlog.core.exchange_objects import (
 )
 from interlog.core.hashing import HashRouter
 from interlog.core.headers_match import HeadersRouter
-from interlog.core.routing import DefaultRouter, Destinations, DirectRouter, End, FanoutRouter, Headers, Router
+from interlog.core.routing import (
+    DefaultRouter,
+    Destinations,
+    DirectRouter,
+    End,
+    FanoutRouter,
+    Headers,
+    ModulusRouter,
+    Router,
+    TurnsRouter,
+)
 from interlog.core.topic_trie import TopicRouter
 
 Alternate = Callable[[Exchange], str | None]
@@ -31,6 +42,9 @@ _ROUTERS: Mapping[str, Callable[[], Router]] = {
     "fanout": FanoutRouter,
     "topic": TopicRouter,
     "headers": HeadersRouter,
+    "modulus-hash": ModulusRouter,
+    "random": TurnsRouter,
+    "local-random": TurnsRouter,
 }
 
 
@@ -46,8 +60,9 @@ class Node:
 
 
 class Graph:
-    def __init__(self, catalog: Catalog, namespace: str) -> None:
+    def __init__(self, catalog: Catalog, namespace: str, memories: Memories) -> None:
         self.nodes: dict[str, Node] = {}
+        self._memories = memories
         self._catalog = catalog
         self._namespace = namespace
         self._queues: dict[str, End] = {}
@@ -62,6 +77,9 @@ class Graph:
     def _router(self, exchange: Exchange) -> Router:
         if exchange.name == DEFAULT:
             return DefaultRouter(self._catalog, self._namespace)
+        if exchange.kind == "dedupe":
+            memory = self._memories.of(self._namespace, exchange.name, exchange.settings)
+            return DedupeRouter(memory, self._memories.clock)
         make = _ROUTERS.get(exchange.kind)
         return HashRouter(exchange.settings) if make is None else make()
 

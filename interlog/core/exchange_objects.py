@@ -18,10 +18,23 @@ BINDING: Final = "binding"
 
 DEFAULT: Final = ""  # the exchange whose keys are names of queues
 RESERVED: Final = "amq."  # names that nobody may declare or delete
-KINDS: Final = ("direct", "fanout", "topic", "headers", "consistent-hash")
+KINDS: Final = (
+    "direct",
+    "fanout",
+    "topic",
+    "headers",
+    "consistent-hash",
+    "modulus-hash",
+    "random",
+    "local-random",
+    "dedupe",
+)
 DECLARED: Final = "declared"  # a setting the core does not look into: the face's own words
 HASH_HEADER: Final = "hash_header"
 HASH_PROPERTY: Final = "hash_property"
+CACHE_SIZE: Final = "cache_size"  # keys of messages that an exchange remembers
+CACHE_TTL_MS: Final = "cache_ttl_ms"
+CACHE: Final = {CACHE_SIZE: 10_000_000, CACHE_TTL_MS: 1 << 53}  # and the most that each can be
 HASHED_PROPERTIES: Final = ("message_id", "correlation_id", "timestamp")
 
 _HASH_BYTES: Final = 16
@@ -76,17 +89,28 @@ def check_exchange(exchange: Exchange) -> None:
         check_name(EXCHANGE, exchange.alternate)
     settings = exchange.settings
     for name, value in settings.items():
-        if name == DECLARED:
+        if name == DECLARED or (exchange.kind == "dedupe" and name in CACHE):
             continue
         if name not in (HASH_HEADER, HASH_PROPERTY) or exchange.kind != "consistent-hash":
             raise InvalidError(f"{name!r} is not a setting of an exchange of kind {exchange.kind}")
         if not isinstance(value, str):
             raise InvalidError(f"exchange setting {name} is text, not {value!r}")
+    if exchange.kind == "dedupe":
+        _check_cache(settings)
     if HASH_HEADER in settings and HASH_PROPERTY in settings:
         raise InvalidError("an exchange hashes a header or a property, not both")
     if settings.get(HASH_PROPERTY, HASHED_PROPERTIES[0]) not in HASHED_PROPERTIES:
         allowed = " | ".join(HASHED_PROPERTIES)
         raise InvalidError(f"exchange setting {HASH_PROPERTY} is one of {allowed}, not {settings[HASH_PROPERTY]!r}")
+
+
+def _check_cache(settings: Mapping[str, Any]) -> None:
+    for name, most in CACHE.items():
+        value = settings.get(name)
+        if value is None and name != CACHE_SIZE:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+            raise InvalidError(f"exchange setting {name} is a whole number from 1 to {most}, not {value!r}")
 
 
 # -- what the catalog keeps

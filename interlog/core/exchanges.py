@@ -13,9 +13,11 @@ graphs are made anew.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from interlog.base.clock import Clock, SystemClock
 from interlog.base.errors import InequivalentError, InUseError, NotFoundError, RefusedError
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Namespace, ObjectItem, QueueItem, TopicItem, What
+from interlog.core.dedupe import Memories
 from interlog.core.exchange_graph import Graph, Node
 from interlog.core.exchange_objects import (
     BINDING,
@@ -45,11 +47,12 @@ def _no_headers() -> Mapping[Any, Any]:
 
 
 class Exchanges:
-    def __init__(self, catalog: Catalog, policies: Policies | None = None) -> None:
+    def __init__(self, catalog: Catalog, policies: Policies | None = None, clock: Clock | None = None) -> None:
         self.generation = 0  # rises with each change that may change where a message goes
         self._catalog = catalog
         self._policies = Policies(catalog) if policies is None else policies
         self._graphs: dict[str, Graph] = {}
+        self._memories = Memories(clock or SystemClock())
         self._seen = catalog.generation  # the generation of the catalog that the graphs are of
         catalog.observe(self._changed)
 
@@ -57,6 +60,11 @@ class Exchanges:
 
     def _changed(self, change: Change) -> None:
         item = change.item
+        if change.what is What.REMOVED:
+            if isinstance(item, Namespace):
+                self._memories.forget_namespace(item.name)
+            elif isinstance(item, ObjectItem) and item.kind == EXCHANGE:
+                self._memories.forget(item.namespace, item.name)
         if isinstance(item, ObjectItem):
             self.generation += item.kind in (EXCHANGE, BINDING, *Policies.KINDS)
         elif not isinstance(item, Namespace):
@@ -90,7 +98,9 @@ class Exchanges:
             self.generation += 1
         graph = self._graphs.get(namespace)
         if graph is None:
-            graph = self._graphs[namespace] = Graph(self._catalog, self._catalog.namespace(namespace).name)
+            graph = self._graphs[namespace] = Graph(
+                self._catalog, self._catalog.namespace(namespace).name, self._memories
+            )
         return graph
 
     def _node(self, namespace: str, name: str) -> Node:

@@ -8,10 +8,10 @@ Persistent and transient messages share one sequence of offsets, so one order; w
 business. A message that is acknowledged in the tick that brought it is never written at all.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappush
 
-from interlog.core.backlog import Log
+from interlog.core.backlog import READ_BYTES, Log
 from interlog.core.leases import Delta, Leases, Message
 from interlog.core.memory import OVERHEAD_BYTES, MemoryBudget
 from interlog.core.queue_changes import TickChanges
@@ -45,6 +45,7 @@ class Queue(Ready):
         "_touched",
         "leased",
         "next_offset",
+        "on_gone",
         "read_lately",
         "state",
     )
@@ -66,6 +67,8 @@ class Queue(Ready):
         self.next_offset = max(state.end, log.log_end)
         self.leased = 0  # how many messages are out
         self.read_lately = False
+        # Told what is done with, one by one or many; after a purge `out` says what is left.
+        self.on_gone: Callable[[Iterable[Message]], None] | None = None
         self._log = log
         self._budget = budget
         self._durable = durable
@@ -105,6 +108,25 @@ class Queue(Ready):
     def memory_bytes(self) -> int:
         """About what it holds in memory."""
         return self._ready_memory() + self._leased_bytes + OVERHEAD_BYTES * self.leased
+
+    def out(self) -> list[Record]:
+        """All that anybody holds."""
+        return [message[1] for held in self._leases.held.values() for message in held.values()]
+
+    def stored(self) -> Iterator[Record]:
+        """All stored messages that are not done with, out of the log. Those of the tick under way are not in it."""
+        ranges, end = self.state.ranges, self.state.end
+        position = ranges.next_missing(ranges.floor)
+        while position < end:
+            before = position
+            for offset, record in self._log.read(position, READ_BYTES):
+                if position <= offset < end:
+                    position = offset + 1
+                    if offset not in ranges:
+                        yield record
+            if position == before:
+                return
+            position = ranges.next_missing(position)
 
     def wanted(self, base: int, last: int) -> bool:
         """Whether a stored batch of these offsets must be kept."""
@@ -168,6 +190,8 @@ class Queue(Ready):
         """Take the first ready messages out for good: too long a queue, or a consumer that need not acknowledge."""
         self._touch_by_reader()
         out, _ = self._pop_ready(most, max_bytes)
+        if self.on_gone is not None:
+            self.on_gone(out)
         self._acked += [message for message in out if message[5] >= 0]
         return out
 
@@ -183,6 +207,8 @@ class Queue(Ready):
         if not self._touched:
             self._touch()
         message = self._find_ready(offset)
+        if message is not None and self.on_gone is not None:
+            self.on_gone((message,))
         if message is not None and message[5] >= 0:
             self._acked.append(message)
             self._backlog.skip(offset)
@@ -219,6 +245,8 @@ class Queue(Ready):
         self._leased_bytes -= message[4]
         if message[5] >= 0:
             self._acked.append(message)
+        if self.on_gone is not None:
+            self.on_gone((message,))
         return True
 
     def ack_many(self, offsets: Iterable[int], holder: int | None = None) -> int:
@@ -240,6 +268,8 @@ class Queue(Ready):
                 acked(message)
         self.leased -= len(messages)
         self._leased_bytes -= size
+        if self.on_gone is not None:
+            self.on_gone(messages)
         return len(messages)
 
     def release(self, offsets: Iterable[int], holder: int | None = None, *, count: bool) -> int:

@@ -8,6 +8,7 @@ exchanges lead to is the business of `exchange_graph`. No router looks at more b
 from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
+from zlib import crc32
 
 from interlog.core.catalog_state import CatalogState
 
@@ -139,6 +140,33 @@ class FanoutRouter:
 
     def match(self, keys: Sequence[str], headers: Headers) -> Sequence[End]:
         return self._ends
+
+
+class ModulusRouter(FanoutRouter):
+    """One of them, by the key: the same for as long as no end comes or goes."""
+
+    def match(self, keys: Sequence[str], headers: Headers) -> Sequence[End]:
+        ends = list(dict.fromkeys(self._ends))
+        if not ends:
+            return NO_ENDS
+        return [ends[crc32((keys[0] if keys else "").encode("utf-8", "surrogatepass")) % len(ends)]]
+
+
+class TurnsRouter(FanoutRouter):
+    """One of them, each in its turn."""
+
+    by_key = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turn = 0
+
+    def match(self, keys: Sequence[str], headers: Headers) -> Sequence[End]:
+        ends = list(dict.fromkeys(self._ends))
+        if not ends:
+            return NO_ENDS
+        self._turn = (self._turn + 1) % len(ends)
+        return [ends[self._turn]]
 
 
 class DefaultRouter:

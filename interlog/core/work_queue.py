@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from interlog.core.catalog_objects import QueueItem
 from interlog.core.consumers import Consumer, Ring
 from interlog.core.deaths import Reason, expires_ms
+from interlog.core.dedupe import WaitingKeys
 from interlog.core.leases import Message
 from interlog.core.queue_settings import QueueSettings
 from interlog.core.queues import Queue
@@ -43,6 +44,7 @@ class WorkQueue:
         "_attentive",
         "_due_ms",
         "_house",
+        "_keys",
         "_lane",
         "_may_expire",
         "_plain",
@@ -72,6 +74,10 @@ class WorkQueue:
         self._due_ms: int | None = None  # when to look for messages whose time is over; None: not before another comes
         # What came before this start may have a time of its own: found out when somebody looks, or in its turn.
         self._unknown = any(lane.ready for lane in self.lanes)
+        self._keys = WaitingKeys() if settings.dedupe else None
+        if self._keys is not None:
+            for lane in self.lanes:
+                lane.on_gone = self._keys.gone
         self.settings: QueueSettings
         self.change(item, settings)
 
@@ -81,7 +87,7 @@ class WorkQueue:
         self.settings = settings
         self._quorum = settings.kind == "quorum"
         self._ring.single_active = settings.single_active
-        self._plain = len(self.lanes) == 1 and not settings.limited and not self._quorum
+        self._plain = len(self.lanes) == 1 and not (settings.limited or self._quorum or settings.dedupe)
         if settings.expires_ms is not None:
             self._house.timed[self] = None
         self._attend()
@@ -97,6 +103,8 @@ class WorkQueue:
     def find_out(self) -> None:
         """Messages from before this start: from now on their time is watched."""
         if self._unknown:
+            if self._keys is not None:
+                self._keys.replace(record for lane in self.lanes for record in lane.stored())
             self._unknown = False
             self._watch_time()
             self.wake()
@@ -161,6 +169,11 @@ class WorkQueue:
                     message: Message = (-1, record, 0, False, size, 0 if persistent else -1)
                     self._house.dead(self, (message,), Reason.MAX_LENGTH)
                 return False
+            if self._keys is not None:
+                self.find_out()
+                if self._keys.has(record):
+                    return True  # it is there already
+                self._keys.add(record)
             lanes = self.lanes
             lane = lanes[priority if priority < len(lanes) else -1]
             lane.append(record, size, persistent or self._quorum)
@@ -262,7 +275,10 @@ class WorkQueue:
 
     def purge(self) -> int:
         self.settled()
-        return sum([lane.purge() for lane in self.lanes])
+        count = sum([lane.purge() for lane in self.lanes])
+        if self._keys is not None:
+            self._keys.replace(record for lane in self.lanes for record in lane.out())
+        return count
 
     # -- looking
 

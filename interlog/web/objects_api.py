@@ -15,7 +15,13 @@ from interlog.web.guard import Call, Guard, Needs
 from interlog.web.http import Response, json_response
 from interlog.web.router import Routes
 
-_KINDS: Final = {"consistent-hash": "x-consistent-hash"}
+_KINDS: Final = {
+    "consistent-hash": "x-consistent-hash",
+    "modulus-hash": "x-modulus-hash",
+    "random": "x-random",
+    "local-random": "x-local-random",
+    "dedupe": "x-message-deduplication",
+}
 _DELAYED: Final = "x-delayed-message"
 
 

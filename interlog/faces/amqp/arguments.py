@@ -196,13 +196,58 @@ _EXCHANGE_KINDS: Final = {
     "headers": "headers",
     "x-consistent-hash": "consistent-hash",
     "x-local-random": "local-random",
+    "x-random": "random",
+    "x-modulus-hash": "modulus-hash",
+    "x-message-deduplication": "dedupe",
 }
 _KIND_NAMES: Final = {kind: name for name, kind in _EXCHANGE_KINDS.items()}
+
+
+EXCHANGE_NAMES: Final = {
+    "hash_header": "hash-header",
+    "hash_property": "hash-property",
+    "cache_size": "x-cache-size",
+    "cache_ttl_ms": "x-cache-ttl",
+}
 
 
 def exchange_type(kind: str, delayed: bool) -> str:
     """What AMQP calls an exchange's kind."""
     return "x-delayed-message" if delayed else _KIND_NAMES.get(kind, kind)
+
+
+def _hash_settings(arguments: Table) -> dict[str, Any]:
+    settings = {}
+    for setting in ("hash_header", "hash_property"):
+        value = arguments.get(EXCHANGE_NAMES[setting])
+        if isinstance(value, str):
+            settings[setting] = value
+    if len(settings) == 2:
+        raise precondition("hash-header and hash-property are mutually exclusive")
+    return settings
+
+
+def _cache_settings(arguments: Table) -> dict[str, Any]:
+    """What an exchange remembers of the messages it has seen."""
+    settings: dict[str, Any] = {}
+    for argument, setting, how in (
+        ("x-cache-size", "cache_size", "Missing or invalid argument"),
+        ("x-cache-ttl", "cache_ttl_ms", "Invalid argument"),
+    ):
+        value = arguments.get(argument)
+        if value is None and setting != "cache_size":
+            continue
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise precondition(f"{how}, '{argument}' must be an integer greater than 0")
+        settings[setting] = int(value)
+    persistence = arguments.get("x-cache-persistence", "memory")
+    if persistence not in ("memory", "disk"):
+        raise precondition("Invalid argument, 'x-cache-persistence' must be either 'disk' or 'memory'")
+    if persistence == "disk":
+        raise precondition("'x-cache-persistence' can only be 'memory' here: a deduplication queue lasts")
+    return settings
 
 
 def exchange_settings(name: str, vhost: str, type: str, arguments: Table) -> dict[str, Any]:
@@ -221,16 +266,15 @@ def exchange_settings(name: str, vhost: str, type: str, arguments: Table) -> dic
         where = subject("exchange", name, vhost)
         raise precondition(f"invalid type '{type_name(alternate)}' for arg 'alternate-exchange' in {where}")
     settings: dict[str, Any] = {}
-    for argument, setting in (("hash-header", "hash_header"), ("hash-property", "hash_property")):
-        value = arguments.get(argument)
-        if isinstance(value, str):
-            settings[setting] = value
-    if len(settings) == 2:
-        raise precondition("hash-header and hash-property are mutually exclusive")
+    if kind == "dedupe":
+        settings = _cache_settings(arguments)
+    elif kind == "consistent-hash":
+        settings = _hash_settings(arguments)
+    used = [EXCHANGE_NAMES[setting] for setting in settings]
     rest = {
         key: value
         for key, value in told(arguments).items()
-        if key not in ("alternate-exchange", "x-delayed-type", "hash-header", "hash-property")
+        if key not in ("alternate-exchange", "x-delayed-type", *used)
     }
     if rest:
         settings[DECLARED] = rest

@@ -6,7 +6,7 @@ from interlog.base.errors import InequivalentError, InUseError, InvalidError, Li
 from interlog.core.exchanges import Exchange
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
-from interlog.faces.amqp.arguments import exchange_settings, exchange_type
+from interlog.faces.amqp.arguments import EXCHANGE_NAMES, exchange_settings, exchange_type
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ def _inequivalent(exchange: Exchange, method: m.ExchangeDeclare, error: Inequiva
     if error.what == "alternate":
         wanted, was = errors.argument(error.wanted, error.found)
         return errors.inequivalent("exchange", name, vhost, "alternate-exchange", wanted, was)
+    if error.what in EXCHANGE_NAMES:
+        wanted, was = errors.argument(error.wanted, error.found)
+        return errors.inequivalent("exchange", name, vhost, EXCHANGE_NAMES[error.what], wanted, was)
     return errors.inequivalent("exchange", name, vhost, error.what, error.wanted, error.found)
 
 

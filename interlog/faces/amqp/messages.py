@@ -7,10 +7,12 @@ by another protocol: properties are made of what it says.
 
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from interlog.core.deaths import DEATHS, EXCHANGE, KEYS, deaths_of, header
+from interlog.core.dedupe import KEY_BYTES, KEY_PROPERTY, TTL_PROPERTY
 from interlog.core.leases import Message
 from interlog.faces.amqp.errors import ReplyCode
 from interlog.faces.amqp.frames import BODY, END, HEAD, HEADER, METHOD
@@ -106,6 +108,16 @@ def neutral(value: Any) -> bytes | None:
     return json.dumps(value, default=str, separators=(",", ":")).encode()
 
 
+def dedupe_key(content: Content) -> bytes | None:
+    """Of messages that are the same if they say so; different for values of different types."""
+    value = content.headers.get("x-deduplication-header", ())
+    if isinstance(value, list | dict | tuple):
+        return None
+    kind = int if isinstance(value, int) and not isinstance(value, bool) else type(value)
+    text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else repr(value).encode()
+    return blake2b(kind.__name__.encode() + b" " + text, digest_size=KEY_BYTES).digest()
+
+
 def record_headers(content: Content, exchange: bytes) -> Headers:
     if exchange:
         return ((PROPERTIES, content.properties), (EXCHANGE, exchange), *content.neutral)
@@ -130,6 +142,12 @@ def headers_of(record: Record) -> Mapping[Any, Any]:
 def with_properties(content: Content) -> Mapping[Any, Any]:
     values: dict[Any, Any] = dict(content.headers)
     decoded = Properties.decode(content.properties)
+    key = dedupe_key(content)
+    if key is not None:
+        values[KEY_PROPERTY] = key
+        ttl_ms = content.headers.get("x-cache-ttl")
+        if isinstance(ttl_ms, int) and not isinstance(ttl_ms, bool) and ttl_ms > 0:
+            values[TTL_PROPERTY] = ttl_ms
     for name in ("message_id", "correlation_id", "timestamp"):
         value = getattr(decoded, name)
         if value is not None:

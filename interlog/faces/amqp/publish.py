@@ -9,12 +9,20 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from interlog.core.deaths import EXPIRES, KEYS
+from interlog.core.dedupe import KEY as DEDUPE
 from interlog.core.memory import record_size
 from interlog.core.publishing import LASTS, PRIORITY, ROUTED, Target
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.errors import precondition
-from interlog.faces.amqp.messages import REMEMBERED_BYTES, Content, content_of, record_headers, with_properties
+from interlog.faces.amqp.messages import (
+    REMEMBERED_BYTES,
+    Content,
+    content_of,
+    dedupe_key,
+    record_headers,
+    with_properties,
+)
 from interlog.faces.amqp.properties import changed, with_headers
 from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
 from interlog.journal.record import Headers, Record
@@ -130,6 +138,9 @@ def publish_specially(channel: "Channel", route: Route, content: Content, body: 
     headers = record_headers(content, route.exchange.encode("utf-8", "surrogateescape"))
     if len(keys) > 1:
         headers += ((KEYS, json.dumps(keys).encode()),)
+    key = dedupe_key(content)
+    if key is not None:
+        headers += ((DEDUPE, key),)
     priority = found.priority or 0
     if priority:
         headers += ((PRIORITY, b"%d" % priority),)

@@ -456,3 +456,31 @@ def test_delayed_over_a_kill(play: Play) -> None:
     assert client.ready() == 1  # its own time begins when it is there
     play.later(1)
     assert client.ready() == 0
+
+
+@pytest.mark.parametrize("type", ["x-local-random", "x-random"])
+def test_one_of_all(bound: Client, type: str) -> None:
+    client = bound
+    client.exchange("x", type)
+    assert routed(client, "x", "k", *"abc") == []
+    for queue in "aabc":
+        client.bind(queue, "x", queue)
+    reached = [routed(client, "x", "k", *"abc") for _ in range(30)]
+    assert all(len(one) == 1 for one in reached)
+    assert {queue: reached.count([queue]) for queue in "abc"} == dict.fromkeys("abc", 10)
+
+
+def test_one_by_its_key(bound: Client) -> None:
+    client = bound
+    client.exchange("x", "x-modulus-hash")
+    assert routed(client, "x", "k", *"abc") == []
+    for queue in "abc":
+        client.bind(queue, "x", "")
+    reached = [routed(client, "x", str(number), *"abc") for number in range(30)]
+    assert reached == [routed(client, "x", str(number), *"abc") for number in range(30)]
+    assert all(len(one) == 1 for one in reached) and all([queue] in reached for queue in "abc")
+
+
+def test_arguments_of_other_types_of_exchange_say_nothing(client: Client) -> None:
+    arguments = {"hash-header": "a", "hash-property": "b", "x-cache-size": -1}
+    client.ask(m.ExchangeDeclare("x", "direct", arguments=arguments), m.ExchangeDeclareOk)
