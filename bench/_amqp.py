@@ -71,26 +71,26 @@ class Connection:
         self._rest = b""
         self.frame_max = 131072
         self.sock.sendall(b"AMQP\x00\x00\x09\x01")
-        self._expect(10, 10)
+        self.expect(10, 10)
         response = b"\0" + user.encode() + b"\0" + password.encode()
         start_ok = struct.pack(">I", len(properties)) + properties + shortstr("PLAIN")
         start_ok += struct.pack(">I", len(response)) + response + shortstr("en_US")
         self.sock.sendall(method(0, 10, 11, start_ok))
-        tune = self._expect(10, 30)
+        tune = self.expect(10, 30)
         channels, frame_max, _ = struct.unpack(">HIH", tune)
         self.frame_max = min(frame_max or self.frame_max, self.frame_max)
         self.sock.sendall(method(0, 10, 31, struct.pack(">HIH", channels, self.frame_max, heartbeat_s)))
         self.sock.sendall(method(0, 10, 40, shortstr(vhost) + b"\0\0"))
-        self._expect(10, 41)
+        self.expect(10, 41)
         self.sock.sendall(method(1, 20, 10, b"\0"))
-        self._expect(20, 11)
+        self.expect(20, 11)
 
     # -- blocking
 
     def call(self, class_id: int, method_id: int, fields: bytes) -> bytes:
         """Send a method, wait for its -ok; the fields of that."""
         self.sock.sendall(method(1, class_id, method_id, fields))
-        return self._expect(class_id, method_id + 1)
+        return self.expect(class_id, method_id + 1)
 
     def queue(self, name: str, *, durable: bool = False, passive: bool = False, exclusive: bool = False) -> int:
         """Declare; how many messages it has."""
@@ -102,14 +102,15 @@ class Connection:
     def delete_queue(self, name: str) -> None:
         self.call(50, 40, b"\0\0" + shortstr(name) + b"\0")
 
-    def exchange(self, name: str, kind: str) -> None:
-        self.call(40, 10, b"\0\0" + shortstr(name) + shortstr(kind) + b"\0" + b"\0\0\0\0")
+    def exchange(self, name: str, kind: str, *, durable: bool = False) -> None:
+        bits = bytes([2 if durable else 0])
+        self.call(40, 10, b"\0\0" + shortstr(name) + shortstr(kind) + bits + b"\0\0\0\0")
 
     def delete_exchange(self, name: str) -> None:
         self.call(40, 20, b"\0\0" + shortstr(name) + b"\0")
 
-    def bind(self, queue: str, exchange: str) -> None:
-        self.call(50, 20, b"\0\0" + shortstr(queue) + shortstr(exchange) + shortstr("") + b"\0" + b"\0\0\0\0")
+    def bind(self, queue: str, exchange: str, key: str = "") -> None:
+        self.call(50, 20, b"\0\0" + shortstr(queue) + shortstr(exchange) + shortstr(key) + b"\0" + b"\0\0\0\0")
 
     def confirms(self) -> None:
         self.call(85, 10, b"\0")
@@ -140,7 +141,7 @@ class Connection:
             pass
         self.sock.close()
 
-    def _expect(self, class_id: int, method_id: int) -> bytes:
+    def expect(self, class_id: int, method_id: int) -> bytes:
         while True:
             while len(self._rest) < 7 or len(self._rest) < (size := 8 + struct.unpack(">I", self._rest[3:7])[0]):
                 data = self.sock.recv(READ_BYTES)

@@ -54,6 +54,7 @@ class Interlog:
     def start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         ready_file = self._folder / "ready.json"
+        ready_file.unlink(missing_ok=True)  # of one that was killed
         words = [sys.executable, "-m", "interlog", "serve", "--data", str(self._folder / "data"), "--http-port", "0"]
         words += ["--amqp-port", str(self._port), "--ready-file", str(ready_file), *self._flags]
         if self._certificates is not None:
