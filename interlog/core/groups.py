@@ -42,10 +42,10 @@ _LOOK_MS: Final = 60_000  # how often old cursors and groups that nobody needs a
 
 
 def read_partitions(item: TopicItem | QueueItem | None) -> tuple[int, ...] | None:
-    """The partitions of what groups can read: topics, and durable queues, which are topics of one partition."""
-    if isinstance(item, TopicItem):
+    """The partitions of what groups can read: topics, and durable queues."""
+    if isinstance(item, TopicItem) or (item is not None and item.durable):
         return item.partitions
-    return item.partitions[:1] if isinstance(item, QueueItem) and item.durable else None
+    return None
 
 
 class _Topics:
@@ -175,6 +175,11 @@ class Groups:
         """The partitions that a member of a balanced group may speak of."""
         found = self._balanced.get((namespace, group))
         return frozenset() if found is None else found.known(member)
+
+    def wants(self, namespace: str, group: str, topic: str) -> bool:
+        """Whether a member of a balanced group reads the topic, or would if it were there."""
+        found = self._balanced.get((namespace, group))
+        return found is not None and found.wants(topic)
 
     # -- cursors
 

@@ -12,6 +12,7 @@ from interlog.base.metrics import Metrics
 from interlog.core.access_objects import USER
 from interlog.core.broker import Core
 from interlog.core.catalog_objects import DEFAULT_NAMESPACE, Change, ObjectItem, QueueItem, TopicItem, What
+from interlog.core.groups import GroupSettings
 from interlog.faces.face import Peer, Wake
 from interlog.faces.kafka.acls import Acls
 from interlog.faces.kafka.authorization import Authorization
@@ -28,6 +29,7 @@ NODE_ID: Final = 1  # of this broker, which leads everything
 class KafkaSettings:
     namespace: str = DEFAULT_NAMESPACE
     advertised: str = ""  # host or host:port that clients are told; empty: the address that they came to
+    advertised_tls: str = ""  # the same for those who come over TLS
     auto_create: bool = True
     default_partitions: int = 1
     min_session_ms: int = 1_000
@@ -51,6 +53,9 @@ class KafkaService:
         self.connections: dict[KafkaConnection, None] = {}
         self.produced = metrics.counter("interlog_kafka_produced_bytes_total", "Bytes of batches from Kafka clients.")
         self.fetched = metrics.counter("interlog_kafka_fetched_bytes_total", "Bytes of batches for Kafka clients.")
+        core.groups.settings = GroupSettings(
+            rebalance_delay_ms=settings.rebalance_delay_ms, retention_ms=settings.offsets_retention_ms
+        )
         core.catalog.observe(self._changed)
 
     def _changed(self, change: Change) -> None:
@@ -83,7 +88,7 @@ class KafkaService:
 
     def address(self, peer: Peer) -> tuple[str, int]:
         """Where this client is told to come: what is advertised, or where it came to."""
-        advertised = self.settings.advertised
+        advertised = self.settings.advertised_tls if peer.tls else self.settings.advertised
         if not advertised:
             return peer.local_host or "localhost", peer.local_port
         host, colon, port = advertised.rpartition(":")
