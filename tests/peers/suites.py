@@ -84,7 +84,7 @@ SUITES = (
         copied=("tests",),
         tests=("tests",),
         requirements=(
-            "aio-pika==9.6.0",
+            "aio-pika==10.2.1",
             "aiomisc>=18",
             "aiomisc-pytest",
             "shortuuid",
