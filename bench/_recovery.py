@@ -127,7 +127,7 @@ def serve(folder: Callable[[], Path], report: Report, quick: bool) -> None:
         path = folder()
         ready = path / "ready"
         words = [sys.executable, "-m", "interlog", "serve", "--data", str(path / "data")]
-        words += ["--http-port", "0", "--amqp-port", "0"]
+        words += ["--http-port", "0", "--amqp-port", "0", "--kafka-port", "0"]
         start = time.perf_counter()
         child = subprocess.Popen([*words, "--ready-file", str(ready)], cwd=ROOT, env=kept, stderr=subprocess.DEVNULL)
         try:

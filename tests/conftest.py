@@ -43,7 +43,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     ) -> Served:
         ready_file = tmp_path / f"ready-{len(started)}.json"
         words = [*before, sys.executable, "-m", "interlog", "serve", "--data", str(data or tmp_path / "data")]
-        for flag in ("--amqp-port", "--http-port"):
+        for flag in ("--amqp-port", "--kafka-port", "--http-port"):
             if flag not in flags:
                 words += [flag, "0"]
         words += ["--ready-file", str(ready_file), *flags]

@@ -228,6 +228,27 @@ class Address:
         return value
 
 
+class Advertised:
+    """An address that clients are told, with a port or without one."""
+
+    placeholder = "ADDRESS"
+    allowed = "a host name or an IP address that clients can reach, with :port or without, or none"
+
+    def parse(self, value: object) -> str:
+        if value in ("", "none"):
+            return ""
+        if isinstance(value, str) and re.fullmatch(
+            r"(\[[A-Fa-f0-9.:]{2,45}\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?", value
+        ):
+            port = value.rpartition("]")[2].rpartition(":")[2]
+            if ":" not in value.rpartition("]")[2] or 1 <= int(port) <= 65535:
+                return value
+        raise ValueError(f"must be {self.allowed}.")
+
+    def text(self, value: str) -> str:
+        return value or "none"
+
+
 def _path(value: object, allowed: str) -> Path:
     if isinstance(value, Path):
         return value

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from interlog.app.settings import TLS_PROTOCOLS, Settings
 from interlog.base.clock import Clock, SystemClock
@@ -30,6 +31,10 @@ from interlog.net.tls import Tls, TlsError
 from interlog.net.worker import ThreadWorker
 from interlog.web.http import Answer, HttpFace
 from interlog.web.status import OS_WARNING, About, Status
+
+if TYPE_CHECKING:
+    from interlog.faces.kafka.connection import KafkaConnection
+    from interlog.faces.kafka.service import KafkaService, KafkaSettings
 
 log = get_log("app")
 
@@ -100,10 +105,23 @@ class Launcher:
             return HttpFace(answer(), clock, wake, peer.host, peer.loopback)
 
         core.on_more = driver.schedule
+        core.deadlines.on_sooner = driver.alarm
+
+        @functools.cache
+        def kafka() -> "KafkaService":
+            from interlog.faces.kafka.service import KafkaService  # here, because a start needs no more than the port
+
+            return KafkaService(core, kafka_settings(settings), metrics)
+
+        def kafka_face(wake: Wake, peer: Peer) -> "KafkaConnection":
+            return kafka().face(wake, peer)
+
         amqp = AmqpService(core, amqp_settings(settings), metrics)
         faces: dict[str, tuple[MakeFace, int]] = {
             "amqp": (amqp.face, MAX_CONNECTIONS),
             "amqps": (amqp.face, MAX_CONNECTIONS),
+            "kafka": (kafka_face, MAX_CONNECTIONS),
+            "kafkas": (kafka_face, MAX_CONNECTIONS),
             "http": (http, MAX_HTTP_CONNECTIONS),
             "https": (http, MAX_HTTP_CONNECTIONS),
         }
@@ -186,6 +204,26 @@ def amqp_settings(settings: Settings) -> AmqpSettings:
         channel_max=settings.amqp_channel_max,
         max_message_bytes=settings.max_message_bytes,
         consumer_timeout_ms=settings.consumer_timeout_ms,
+    )
+
+
+def kafka_settings(settings: Settings) -> "KafkaSettings":
+    from interlog.faces.kafka.service import KafkaSettings
+
+    return KafkaSettings(
+        namespace=settings.kafka_namespace,
+        advertised=settings.kafka_advertised,
+        advertised_tls=settings.kafkas_advertised,
+        auto_create=settings.kafka_auto_create == "on",
+        default_partitions=settings.kafka_default_partitions,
+        min_session_ms=settings.kafka_min_session_ms,
+        max_session_ms=settings.kafka_max_session_ms,
+        rebalance_delay_ms=settings.kafka_rebalance_delay_ms,
+        offsets_retention_ms=settings.kafka_offsets_retention_ms,
+        max_request_bytes=settings.kafka_request_bytes,
+        fetch_max_bytes=settings.kafka_fetch_bytes,
+        authentication=settings.kafka_authentication == "on",
+        idle_s=settings.kafka_idle_ms / 1_000,
     )
 
 

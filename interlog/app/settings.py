@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from interlog.app.kinds import (
     Address,
+    Advertised,
     Bytes,
     Choice,
     Duration,
@@ -53,8 +54,8 @@ class Settings:
     host: str = _row("127.0.0.1", Address(), "The address that all ports are opened on. 0.0.0.0 is every one (IPv4).")
     amqp_port: int | None = _row(5672, Port("AMQP"), "The port of AMQP 0-9-1 clients.")
     amqps_port: int | None = _row(None, Port("AMQP over TLS"), "The port of AMQP clients over TLS.")
-    kafka_port: int | None = _row(None, Port("Kafka", built=False), "The port of Kafka clients.")
-    kafkas_port: int | None = _row(None, Port("Kafka over TLS", built=False), "The port of Kafka clients over TLS.")
+    kafka_port: int | None = _row(9092, Port("Kafka"), "The port of Kafka clients.")
+    kafkas_port: int | None = _row(None, Port("Kafka over TLS"), "The port of Kafka clients over TLS.")
     rocketmq_port: int | None = _row(None, Port("RocketMQ (gRPC)", built=False), "The port of RocketMQ 5 clients.")
     rocketmq_remoting_port: int | None = _row(
         None, Port("RocketMQ remoting", built=False), "The port of RocketMQ 4 clients."
@@ -125,6 +126,52 @@ class Settings:
         128 * KiB, Bytes(4 * KiB, 16 * MiB), "The largest frame that AMQP clients are offered (frame_max)."
     )
     amqp_channel_max: int = _row(2047, Number(1, 65535), "How many channels an AMQP connection may have.")
+    kafka_advertised: str = _row(
+        "",
+        Advertised(),
+        "Where Kafka clients are told to come, which must be reachable from where they are; without a port, the one "
+        "they came to. none: the address and port that a client came to.",
+    )
+    kafkas_advertised: str = _row(
+        "", Advertised(), "The same for clients over TLS; the name must be in the broker's certificate."
+    )
+    kafka_namespace: str = _row(
+        "/", Text(255), "The vhost whose topics and queues Kafka clients see. It is there from the first start on."
+    )
+    kafka_authentication: Literal["off", "on"] = _row(
+        "off",
+        Choice("off", "on"),
+        "Whether Kafka clients must log in, by SASL or a client certificate. off: who does not may do everything.",
+    )
+    kafka_auto_create: Literal["on", "off"] = _row(
+        "on", Choice("on", "off"), "Whether a topic that a Kafka client asks for is made if it is not there."
+    )
+    kafka_default_partitions: int = _row(
+        1, Number(1, 10_000), "How many partitions a topic gets where nobody says how many."
+    )
+    kafka_min_session_ms: int = _row(
+        SECOND, Duration(1, HOUR), "The shortest session timeout that a member of a consumer group may ask for."
+    )
+    kafka_max_session_ms: int = _row(HOUR // 2, Duration(SECOND, DAY), "The longest one.")
+    kafka_rebalance_delay_ms: int = _row(
+        0,
+        Duration(1, HOUR, zero=True),
+        "How long the first member of a consumer group waits for others to join. 0: not.",
+    )
+    kafka_offsets_retention_ms: int = _row(
+        7 * DAY,
+        Duration(SECOND, 3650 * DAY),
+        "How long the offsets of a consumer group are kept once it has no members.",
+    )
+    kafka_request_bytes: int = _row(
+        100 * MiB, Bytes(64 * KiB, GiB), "The largest request of a Kafka client. A larger one ends its connection."
+    )
+    kafka_fetch_bytes: int = _row(
+        55 * MiB, Bytes(KiB, GiB), "The most that one answer to a fetch holds, unless its first batch alone is larger."
+    )
+    kafka_idle_ms: int = _row(
+        HOUR // 6, Duration(SECOND, 30 * DAY), "How long a Kafka connection may keep still before it is closed."
+    )
     ready_file: Path | None = _row(
         None, OptionalFile(), "A file that gets the real addresses as one JSON object once all ports accept."
     )

@@ -317,8 +317,9 @@ class Core:
         return ticket
 
     def meet_deadlines(self) -> float | None:
-        """Call those whose time has come; when the next one's does, by the clock that never goes back."""
-        return self.deadlines.poll()
+        """Call those whose time has come; in how many seconds the next one's does."""
+        first = self.deadlines.poll()
+        return None if first is None else max(first - self.clock.monotonic(), 0.0)
 
     def poll(self) -> None:
         """What time asks for. What it changes goes out with the next commit. ReadOnlyError if the journal failed."""

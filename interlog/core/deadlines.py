@@ -47,7 +47,7 @@ class Deadlines:
         self._clock = clock
         self._heap: list[Deadline] = []
         self._cancelled = 0
-        self.on_sooner: Callable[[float], None] = lambda when: None  # the first one is now due at `when`
+        self.on_sooner: Callable[[float], None] = lambda seconds: None  # the first one is now due in so long
 
     def __len__(self) -> int:
         return len(self._heap) - self._cancelled
@@ -62,7 +62,7 @@ class Deadlines:
         deadline = Deadline(self, self._clock.monotonic() + ms / 1000, call)
         heappush(self._heap, deadline)
         if self._heap[0] is deadline:
-            self.on_sooner(deadline.when)
+            self.on_sooner(ms / 1000)
         return deadline
 
     def forget(self) -> None:

@@ -10,15 +10,17 @@ driver stops reading that connection.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import ceil
 from typing import Protocol, cast
 
-from interlog.base.errors import ReadOnlyError
+from interlog.base.errors import InterlogError, ReadOnlyError
 from interlog.base.limits import MAX_CONNECTIONS, OUTPUT_HOLD_BYTES, OUTPUT_PAUSE_BYTES, OUTPUT_RESUME_BYTES
 from interlog.base.log import get_log
 from interlog.base.metrics import Metrics
-from interlog.faces.face import Face, MakeFace
-from interlog.journal.slices import FileRange, slice_bytes
+from interlog.faces.face import Face, MakeFace, Output
+from interlog.journal.slices import FileRange
+from interlog.net.outbox import Outbox
 from interlog.net.peers import peer_of
 
 POLL_SECONDS = 0.1
@@ -34,6 +36,10 @@ class Owner(Protocol):
 
     def poll(self) -> None:
         """What time asks for; ReadOnlyError once nothing can be written any more."""
+        ...
+
+    def meet_deadlines(self) -> float | None:
+        """Call those whose time has come; in how many seconds the next one's does."""
         ...
 
 
@@ -60,6 +66,7 @@ class Driver:
         self._polls = 0
         self._round: list[Connection] = []  # whose turn to be checked comes in the second under way
         self._poll_handle: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.TimerHandle | None = None
         self._on_empty: Callable[[], None] | None = None
         self._ticks = metrics.counter("interlog_ticks_total", "Turns of the event loop in which the core committed.")
         self.received = metrics.counter("interlog_received_bytes_total", "Bytes read from all connections.")
@@ -74,6 +81,12 @@ class Driver:
         if self._poll_handle is not None:
             self._poll_handle.cancel()
             self._poll_handle = None
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def outbox(self, transport: asyncio.Transport, pump: Callable[[], None], *, plain: bool) -> Outbox:
+        return Outbox(transport, lambda: self._loop.call_soon(pump), plain=plain)
 
     def schedule(self) -> None:
         """See that a tick follows in this turn of the loop."""
@@ -119,6 +132,23 @@ class Driver:
         for connection in self._round[turn::CHECK_ROUND_POLLS]:
             connection.check()
         self._polls += 1
+
+    def alarm(self, seconds: float) -> None:
+        """Somebody's time comes then, and nobody's before: it is met on the millisecond, not at the next poll."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = None if self._failed else self._loop.call_later(ceil(seconds * 1000) / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        try:
+            seconds = self._owner.meet_deadlines()
+        except Exception as error:
+            self._fail("deadline", error)
+            return
+        if seconds is not None:
+            self.alarm(seconds)
+        self.schedule()
 
     def _fail(self, where: str, error: Exception) -> None:
         """The journal cannot be written any more, or the core raised what it never should: the broker stops.
@@ -173,6 +203,7 @@ class Connection(asyncio.Protocol):
         "_face",
         "_make_face",
         "_on_gone",
+        "_outbox",
         "_read_paused",
         "_tls",
         "_transport",
@@ -186,6 +217,7 @@ class Connection(asyncio.Protocol):
         self._on_gone = on_gone
         self._transport: asyncio.Transport | None = None
         self._read_paused = False
+        self._outbox: Outbox | None = None  # while there is something in files to send
         self._closing = False
         self._eof = False
         self._tls = False
@@ -224,15 +256,22 @@ class Connection(asyncio.Protocol):
         return not self._tls
 
     def pause_writing(self) -> None:
+        if self._outbox is not None:
+            self._outbox.paused = True
         self._guard(self._face.pause)
 
     def resume_writing(self) -> None:
-        self._guard(self._face.resume)
-        self._driver.mark(self)
+        if self._outbox is not None:
+            self._outbox.paused = False
+            self._pump()
+        else:
+            self._guard(self._face.resume)
+            self._driver.mark(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._closing = True
         self._transport = None
+        self._outbox = None
         log.debug("disconnected", peer=self.peer, reason=error)
         try:
             self._face.connection_lost()
@@ -259,23 +298,59 @@ class Connection(asyncio.Protocol):
             self._face_failed(error)
             return
         if output:
-            self._driver.sent.value += sum(map(len, output))
-            parts = [slice_bytes(part) if isinstance(part, FileRange) else part for part in output]
-            if len(parts) == 1:
-                transport.write(parts[0])
-            else:
-                transport.writelines(parts)
+            self._write(transport, output)
         if closed:
             self._closing = True
-            transport.close()
+            if self._outbox is None:
+                transport.close()
             return
-        hold = holding or transport.get_write_buffer_size() > OUTPUT_HOLD_BYTES
+        unsent = transport.get_write_buffer_size()
+        if self._outbox is not None:
+            unsent += self._outbox.left_bytes
+        hold = holding or unsent > OUTPUT_HOLD_BYTES
         if hold != self._read_paused and not self._eof and not transport.is_closing():
             self._read_paused = hold
             if hold:
                 transport.pause_reading()
             else:
                 transport.resume_reading()
+
+    def _write(self, transport: asyncio.Transport, output: Sequence[Output]) -> None:
+        self._driver.sent.value += sum(map(len, output))
+        outbox = self._outbox
+        if outbox is not None:
+            outbox.add(output)
+        elif len(output) == 1 and not isinstance(output[0], FileRange):
+            transport.write(output[0])
+        else:
+            parts = [part for part in output if not isinstance(part, FileRange)]
+            if len(parts) == len(output):
+                transport.writelines(parts)
+                return
+            self._outbox = outbox = self._driver.outbox(transport, self._pump, plain=not self._tls)
+            outbox.add(output)
+            self._pump()
+            if self._outbox is not None:
+                self._guard(self._face.pause)
+
+    def _pump(self) -> None:
+        """Send what is in files, as far as the peer takes it."""
+        outbox, transport = self._outbox, self._transport
+        if outbox is None or transport is None or transport.is_closing():
+            return
+        try:
+            if not outbox.pump():
+                return
+        except (OSError, InterlogError) as error:
+            log.warning("connection lost while sending", peer=self.peer, reason=error)
+            self.abort()
+            return
+        self._outbox = None
+        if self._closing:
+            transport.close()
+            return
+        self._guard(self._face.resume)
+        self._driver.mark(self)
 
     def check(self) -> None:
         self._guard(self._face.check)

@@ -64,6 +64,11 @@ class RunningBroker:
         """AMQP's."""
         return int(self._address("amqp").rpartition(":")[2])
 
+    @property
+    def kafka_address(self) -> str:
+        """What Kafka clients call a bootstrap server."""
+        return self._address("kafka")
+
     def call(self, function: Callable[[Core], T]) -> T:
         """Run it with the broker's core, on the broker's thread, and wait for the result."""
         found: T = self._call(function)

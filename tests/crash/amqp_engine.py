@@ -173,7 +173,8 @@ class Process(Broker):
         ready = self._root / "ready.json"
         ready.unlink(missing_ok=True)
         words = [sys.executable, "-m", "interlog", "serve", "--data", str(self.data), "--ready-file", str(ready)]
-        words += ["--amqp-port", "0", "--http-port", "off", "--log-level", "error", "--checkpoint-ms", "200ms"]
+        words += ["--amqp-port", "0", "--kafka-port", "off", "--http-port", "off"]
+        words += ["--log-level", "error", "--checkpoint-ms", "200ms"]
         words += ["--journal-file-bytes", "1MiB", "--queue-memory-bytes", "64KiB"]
         self._process = process = subprocess.Popen(words, env=clean_environment(), stderr=subprocess.PIPE)
         deadline = time.monotonic() + PATIENCE_SECONDS

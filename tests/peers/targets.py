@@ -56,7 +56,7 @@ class Interlog:
         ready_file = self._folder / "ready.json"
         ready_file.unlink(missing_ok=True)  # of one that was killed
         words = [sys.executable, "-m", "interlog", "serve", "--data", str(self._folder / "data"), "--http-port", "0"]
-        words += ["--amqp-port", str(self._port), "--ready-file", str(ready_file), *self._flags]
+        words += ["--amqp-port", str(self._port), "--kafka-port", "0", "--ready-file", str(ready_file), *self._flags]
         if self._certificates is not None:
             words += ["--amqps-port", "0", "--tls-certificate", str(self._certificates.server)]
             words += [

@@ -58,7 +58,7 @@ def test_an_unknown_command_is_told_the_known_ones(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--kafka-port", "9092"], "kafka_port = '9092' (from the flag --kafka-port) cannot be served"),
+        (["--rocketmq-port", "8081"], "rocketmq_port = '8081' (from the flag --rocketmq-port) cannot be served"),
         (["--http-port", "1e3"], "http_port = '1e3' (from the flag --http-port) must be 0"),
         (["--config", "none.toml"], "The settings file none.toml does not exist."),
     ],

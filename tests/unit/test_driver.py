@@ -40,6 +40,9 @@ class Owner:
         self.committed.append(ticket)
         return ticket
 
+    def meet_deadlines(self) -> float | None:
+        return None
+
     def poll(self) -> None:
         self.polls += 1
         if self.poll_error is not None:

@@ -56,17 +56,19 @@ def test_serving_from_start_to_a_clean_end(serve: Serve, tmp_path: Path, number:
         "data",
         "listening",
         "listening",
+        "listening",
         "ready",
         "stopping",
         "stopped",
     ]
     assert {"durability": "sync", "folder": str(tmp_path / "data")}.items() <= said[0].items()
     listening = {line["protocol"]: line["address"] for line in said if line["message"] == "listening"}
-    assert listening == {"amqp": status["addresses"]["amqp"], "http": address}
+    assert listening == status["addresses"]
+    assert listening.keys() == {"amqp", "kafka", "http"}
 
 
 def test_what_is_served_is_what_the_ready_file_says(serve: Serve) -> None:
-    served = serve("--amqp-port", "off", "--http-port", "off")
+    served = serve("--amqp-port", "off", "--kafka-port", "off", "--http-port", "off")
     assert served.addresses() == {}
 
 
@@ -146,7 +148,7 @@ sys.exit(main(sys.argv[1:]))
 
 def test_a_signal_is_heard_whenever_it_comes(tmp_path: Path) -> None:
     words = [sys.executable, "-c", SIGNAL_AT_ITS_WORST, "serve", "--data", str(tmp_path / "data")]
-    words += ["--amqp-port", "0", "--http-port", "0"]
+    words += ["--amqp-port", "0", "--kafka-port", "0", "--http-port", "0"]
     ended = subprocess.run(words, env=clean_environment(), capture_output=True, text=True, timeout=20, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "stopping" in ended.stderr
@@ -252,7 +254,7 @@ def test_several_in_one_process(tmp_path: Path) -> None:
 
 def test_embedded_takes_settings_by_name_and_refuses_wrong_ones() -> None:
     async def scene() -> None:
-        async with interlog.Broker(amqp_port="off", http_port="off", durability="sync") as broker:
+        async with interlog.Broker(amqp_port="off", kafka_port="off", http_port="off", durability="sync") as broker:
             assert broker.addresses == {}
 
     asyncio.run(scene())

@@ -17,7 +17,7 @@ def test_defaults_need_nothing(tmp_path: Path) -> None:
     settings = load({}, {}, folder=tmp_path)
     assert settings == Settings()
     assert (settings.host, settings.http_port, settings.durability) == ("127.0.0.1", 15672, "sync")
-    assert list(settings.ports()) == [("amqp", 5672), ("http", 15672)]
+    assert list(settings.ports()) == [("amqp", 5672), ("kafka", 9092), ("http", 15672)]
 
 
 def test_settings_are_frozen() -> None:
@@ -100,7 +100,7 @@ def test_what_kubernetes_adds_for_a_service_of_this_name_is_no_setting(tmp_path:
     assert load({}, links, folder=tmp_path) == Settings()
 
 
-FACES = ["kafka", "kafkas", "rocketmq", "rocketmq_remoting", "zookeeper"]
+FACES = ["rocketmq", "rocketmq_remoting", "zookeeper"]
 
 
 @pytest.mark.parametrize("protocol", FACES)

@@ -134,7 +134,7 @@ def test_it_is_ready_soon() -> None:
 
 
 def test_settings_are_those_of_the_broker() -> None:
-    with running(http_port="off", max_message_bytes="1KiB") as broker:
+    with running(http_port="off", kafka_port="off", max_message_bytes="1KiB") as broker:
         assert set(broker.addresses) == {"amqp"}
         with pytest.raises(RuntimeError, match="not to serve http"):
             _ = broker.http_url
