@@ -64,8 +64,10 @@ class AmqpError(InterlogError):
 
 
 def cut_text(text: str) -> str:
-    """At most as many bytes as a reply text can have, cut between characters."""
-    raw = text.encode("utf-8", "surrogateescape")
+    """At most as many bytes as a reply text can have, cut between characters; names that are no UTF-8 made so."""
+    if not text.isascii():
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    raw = text.encode()
     if len(raw) <= MAX_TEXT_BYTES:
         return text
     return raw[: MAX_TEXT_BYTES - 3].decode("utf-8", "ignore") + "..."

@@ -175,6 +175,12 @@ class Client:
             del self._open[channel]
             self.heard.append((channel, Content(method, Properties.decode(properties), body)))
 
+    def listen_with_channels(self) -> list[tuple[int, Heard]]:
+        """A turn, then all that was heard, and on which channel."""
+        self.play.turn()
+        heard, self.heard = self.heard, []
+        return heard
+
     def listen(self, channel: int | None = None) -> list[Heard]:
         """A turn, then all that was heard (on one channel) and not yet asked for."""
         self.play.turn()
