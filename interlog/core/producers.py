@@ -267,13 +267,15 @@ class Producers:
 
     def poll(self, now_ms: int) -> None:
         """Begin a new period when it is time, and forget who was last seen long ago."""
-        if self._count and now_ms - self._period_ms >= self._length_ms:
-            self._begin_period(now_ms)
+        if self._count:
+            self._keep_time(now_ms)
+
+    def expect(self) -> None:
+        """A producer that is not known may be taken next: it must be seen in the present period."""
+        self._keep_time(self._clock.now_ms())
 
     def _make_room(self) -> None:
-        now_ms = self._clock.now_ms()
-        if now_ms - self._period_ms >= self._length_ms:
-            self._begin_period(now_ms)
+        self.expect()
         if self._count < self._most:
             return
         seen = (producer for period in sorted(self._seen) for producer in self._seen[period])
@@ -285,8 +287,9 @@ class Producers:
             )
         self._write(Forget(oldest))
 
-    def _begin_period(self, now_ms: int) -> None:
-        self._write(Period(now_ms, now_ms - self._expiration_ms - self._length_ms))
+    def _keep_time(self, now_ms: int) -> None:
+        if now_ms - self._period_ms >= self._length_ms:
+            self._write(Period(now_ms, now_ms - self._expiration_ms - self._length_ms))
 
     def _write(self, entry: ProducerIds | Period | Forget) -> None:
         self._storage.add(EntryKind.TRANSACTION, 0, encode(entry))

@@ -156,6 +156,7 @@ class Topic:
             topics.write(log)
         header = batches.read_header(batch)
         base, partition = log.next, log.partition.id
+        topics.producers.expect()
         stamped = batches.stamp(batch, base, topics.storage.epoch)
         topics.storage.add_batch(partition, stamped, base, base, header.max_timestamp_ms)
         topics.producers.take(partition, header, base, header.max_timestamp_ms, markers.read(batch))

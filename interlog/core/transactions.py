@@ -387,6 +387,20 @@ class Transactions:
         self._write(End(found.key, commit, id, epoch, previous, last_epoch, now_ms))
         return id, epoch
 
+    def end_in(self, partition: int, producer_id: int, epoch: int, *, commit: bool, coordinator_epoch: int) -> None:
+        """End what a producer has open in one partition, whatever becomes of the rest: for who mends what hangs."""
+        if producer_id < 0 or epoch < 0:
+            raise ProducerError(Refusal.STALE_EPOCH, f"producer {producer_id} with epoch {epoch} is impossible")
+        producer = self.producers.find(partition, producer_id)
+        if producer is not None and epoch < producer.epoch:
+            raise ProducerError(Refusal.STALE_EPOCH, f"epoch {epoch} is before {producer.epoch}, the last one seen")
+        if producer is not None and coordinator_epoch < producer.coordinator_epoch:
+            raise ProducerError(
+                Refusal.STALE_COORDINATOR, f"coordinator epoch {coordinator_epoch} is before the last one seen"
+            )
+        marker = Marker(commit, coordinator_epoch)
+        self._topics.append_marker(partition, markers.encode(producer_id, epoch, marker, self._clock.now_ms()))
+
     # -- time
 
     def begin(self) -> None:
@@ -569,7 +583,9 @@ def _of_row(row: Row) -> Transaction:
 
 
 def _asks_again(found: Transaction, producer_id: int, epoch: int) -> bool:
-    """Whether an end is asked for whose answer was lost."""
+    """Whether an end is asked for whose answer was lost. Who was fenced by an abort has no last epoch to show."""
+    if found.last_epoch != epoch:
+        return False
     if producer_id == found.producer_id:
         return found.epoch == epoch + 1
     return producer_id == found.previous_id and epoch == MAX_EPOCH - 1 and found.epoch == 0

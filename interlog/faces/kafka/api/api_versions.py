@@ -29,7 +29,7 @@ class Feature(NamedTuple):
     level: int  # in force
 
 
-FEATURES: Final[dict[str, Feature]] = {}
+FEATURES: Final[dict[str, Feature]] = {"transaction.version": Feature(0, 2, 2)}
 
 
 def handle(request: Request, body: ApiVersionsRequest) -> ApiVersionsResponse:

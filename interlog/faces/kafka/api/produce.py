@@ -18,6 +18,7 @@ from interlog.base.errors import (
 from interlog.base.log import get_log
 from interlog.core.producers import ProducerError
 from interlog.core.topics import Appended, Topic
+from interlog.core.transactions import Admit
 from interlog.faces.kafka.errors import ErrorCode, KafkaError
 from interlog.faces.kafka.fast_produce import Produce, read_produce
 from interlog.faces.kafka.old_records import read_message_set
@@ -126,7 +127,7 @@ def _append(
             appended = _append_old(request, topic, index, records)
         else:
             if len(records) >= batches.HEADER_BYTES:
-                _check(request, body, topic, records)
+                _check(request, body, topic, index, records)
             appended = topic.append_batch(index, records)
     except ProducerError as error:
         raise KafkaError(code_of(error.refusal, fenced=False), str(error)) from None
@@ -148,7 +149,7 @@ def _append(
     )
 
 
-def _check(request: Request, body: Produce, topic: Topic, records: memoryview) -> None:
+def _check(request: Request, body: Produce, topic: Topic, index: int, records: memoryview) -> None:
     """What a batch from a client may not be, though it may be sound."""
     attributes = records[_ATTRIBUTES_AT]
     codec = attributes & batches.CODEC_MASK
@@ -171,6 +172,14 @@ def _check(request: Request, body: Produce, topic: Topic, records: memoryview) -
         batches.check(records, 0, topic.settings.max_message_bytes)
         if any(record.key is None for _, record in batches.decode(records, verify=False)):
             raise KafkaError(ErrorCode.INVALID_RECORD, "A compacted topic takes no record without a key.")
+    if attributes & batches.TRANSACTIONAL and body.transactional_id is not None:
+        _admit(request, body.transactional_id, topic.item.partitions[index], producer_id, producer_epoch)
+
+
+def _admit(request: Request, name: str, partition: int, producer_id: int, producer_epoch: int) -> None:
+    """The partition must be part of the transaction. Newer clients need not say so before."""
+    how = Admit.ADD if request.version >= 12 else Admit.REFUSE_ABORTABLE if request.version == 11 else Admit.REFUSE
+    request.core.transactions.admit(request.namespace, name, producer_id, producer_epoch, [partition], how)
 
 
 def _append_old(request: Request, topic: Topic, index: int, records: memoryview) -> Appended:
