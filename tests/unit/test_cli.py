@@ -70,6 +70,26 @@ def test_a_wrong_setting_is_a_sentence_and_two(
     assert capsys.readouterr().err.startswith(f"interlog: {sentence}")
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["serve", "--amqp-prot", "1"], "unrecognized arguments: --amqp-prot 1. Did you mean --amqp-port?"),
+        (["serve", "more"], "unrecognized arguments: more. `interlog serve --help` explains what there is."),
+        (["users"], "the following arguments are required: ACTION. `interlog users --help` explains"),
+        (["users", "ad", "ann"], "argument ACTION: invalid choice: 'ad'"),
+        (["status", "--url"], "argument --url: expected one argument."),
+    ],
+)
+def test_a_wrong_line_is_a_sentence_and_two(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"interlog: {sentence}")
+
+
 def test_flags_are_never_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["serve", "--http", "1"])
@@ -124,3 +144,12 @@ def test_status_of_no_broker_is_a_sentence(interlog: Run) -> None:
     ended = interlog("status", "--url", "127.0.0.1:1")
     assert ended.returncode == 1
     assert "No broker answers at http://127.0.0.1:1/status" in ended.stderr
+    assert "Connection refused. Is it running? `interlog serve` starts one" in ended.stderr
+
+
+@pytest.mark.parametrize("words", [("status",), ("users", "list")], ids=" ".join)
+def test_a_port_that_speaks_something_else_is_a_sentence(interlog: Run, serve: Serve, words: tuple[str, ...]) -> None:
+    ended = interlog(*words, "--url", serve().addresses()["amqp"])
+    assert ended.returncode == 1
+    assert "does not speak HTTP" in ended.stderr
+    assert "it begins with http:// or https://" in interlog(*words, "--url", "ftp://127.0.0.1").stderr

@@ -26,6 +26,23 @@ class RefusedByBrokerError(InterlogError):
     """The broker answered, and did not do it."""
 
 
+def unreachable(url: str, error: Exception) -> UnreachableError:
+    """Why nobody was reached, and what to do about it."""
+    from http.client import HTTPException
+
+    if not url.startswith(("http://", "https://")):
+        return UnreachableError(f"{url} is not the address of a broker: it begins with http:// or https://.")
+    if isinstance(error, HTTPException):
+        return UnreachableError(
+            f"What answers at {url} does not speak HTTP. The broker's line «listening protocol=http» tells the address."
+        )
+    reason = getattr(error, "reason", error)
+    what = reason.strerror if isinstance(reason, OSError) and reason.strerror else reason
+    return UnreachableError(
+        f"No broker answers at {url}: {what}. Is it running? `interlog serve` starts one; --url tells where it is."
+    )
+
+
 class Actions:
     """The actions of a command that asks a running broker; flags may stand before the action or behind it."""
 
@@ -74,6 +91,7 @@ class Client:
 
     def _ask(self, method: str, parts: Sequence[str], body: Mapping[str, Any] | None) -> Any:
         from base64 import b64encode
+        from http.client import HTTPException
         from urllib.error import HTTPError, URLError
         from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
@@ -94,12 +112,8 @@ class Client:
         except HTTPError as error:
             with error:
                 raise self._refusal(error.code, error.read()) from None
-        except (URLError, OSError, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            raise UnreachableError(
-                f"No broker answers at {self.url}: {reason}. Is it running? `interlog serve` starts one; --url tells "
-                "where it is."
-            ) from None
+        except (HTTPException, URLError, OSError, ValueError) as error:
+            raise unreachable(self.url, error) from None
 
     def _refusal(self, status: int, content: bytes) -> InterlogError:
         try:

@@ -84,9 +84,23 @@ def say(sentence: str) -> None:
     print(f"interlog: {sentence}", file=sys.stderr)
 
 
+class _Parser(argparse.ArgumentParser):
+    """What is wrong with a line is one sentence, and not the list of all flags."""
+
+    def error(self, message: str) -> NoReturn:
+        import difflib  # only a mistake needs it
+
+        wrong, _, flag = message.rpartition("unrecognized arguments: ")
+        known = [one for action in self._actions for one in action.option_strings]
+        near = difflib.get_close_matches(flag.partition(" ")[0], known, n=1) if not wrong else []
+        hint = f" Did you mean {near[0]}?" if near else ""
+        say(f"{message}.{hint} `{self.prog} --help` explains what there is.")
+        self.exit(2)
+
+
 def parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
     """A command's parser: whole flag names only, so that a new flag never changes what an old line means."""
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=f"interlog {command}",
         description=description,
         epilog=epilog,

@@ -4,14 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from interlog.app.cli.client import UnreachableError, unreachable
 from interlog.app.cli.main import parser
-from interlog.base.errors import InterlogError
 
 TIMEOUT_SECONDS = 5
-
-
-class UnreachableError(InterlogError):
-    """No broker answered."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -29,6 +25,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def ask(url: str) -> dict[str, Any]:
+    from http.client import HTTPException
     from urllib.error import URLError
     from urllib.request import ProxyHandler, build_opener
 
@@ -37,9 +34,8 @@ def ask(url: str) -> dict[str, Any]:
     try:
         with opener.open(address, timeout=TIMEOUT_SECONDS) as answer:
             content = json.load(answer)
-    except (URLError, OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise UnreachableError(f"No broker answers at {address}: {reason}. Is it running? Give its --url.") from None
+    except (HTTPException, URLError, OSError, ValueError) as error:
+        raise unreachable(address, error) from None
     if not isinstance(content, dict):
         raise UnreachableError(f"What answers at {address} is not Interlog.")
     return content
