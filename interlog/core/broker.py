@@ -386,6 +386,15 @@ class Core:
         return self._folder.id
 
     @property
+    def folder(self) -> Path:
+        return self._folder.path
+
+    @property
+    def free_bytes(self) -> int:
+        """What the data folder's disk has room for."""
+        return self.storage.files.free_bytes(self._folder.path)
+
+    @property
     def generation(self) -> int:
         """Rises with each change of anything that has a name: what was worked out from names holds for one of them."""
         return self.catalog.generation

@@ -1,0 +1,50 @@
+"""Configs as answers tell them: each with where its value comes from, and what else would have a say.
+
+Comes in: a topic's settings, or the service. Goes out: rows that CreateTopics and DescribeConfigs put into their own
+structs.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from interlog.faces.kafka.broker_configs import BROKER
+from interlog.faces.kafka.configs import TOPIC, Kind, configs_from
+from interlog.faces.kafka.service import KafkaService
+
+# Where a value comes from.
+OF_TOPIC: Final = 1
+OF_BROKER: Final = 4  # the operator set it
+DEFAULT: Final = 5
+OF_LOGGER: Final = 6
+
+
+class Entry(NamedTuple):
+    name: str
+    value: str | None
+    kind: Kind
+    source: int
+    read_only: bool
+    synonyms: tuple[tuple[str, str | None, int], ...]  # name, value, source: the first one that is there counts
+    doc: str
+
+
+def topic_entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
+    given = configs_from(settings)
+    for row in TOPIC.values():
+        synonyms = [(row.name, given[row.name], OF_TOPIC)] if row.name in given else []
+        if row.broker:
+            synonyms.append((row.broker, row.default, DEFAULT))
+        source = synonyms[0][2] if synonyms else DEFAULT
+        yield Entry(row.name, given.get(row.name, row.default), row.kind, source, False, tuple(synonyms), row.doc)
+
+
+def broker_entries(service: KafkaService) -> Iterator[Entry]:
+    for row in BROKER.values():
+        value = row.value(service)
+        synonyms: tuple[tuple[str, str | None, int], ...] = ()
+        if value != row.default:
+            synonyms = ((row.name, value, OF_BROKER),)
+        if row.default is not None:
+            synonyms += ((row.name, row.default, DEFAULT),)
+        source = synonyms[0][2] if synonyms else DEFAULT
+        yield Entry(row.name, value, row.kind, source, True, synonyms, row.doc)
