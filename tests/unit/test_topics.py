@@ -18,8 +18,8 @@ from interlog.base.errors import (
     TimestampError,
 )
 from interlog.core.catalog import Catalog
-from interlog.core.topic_settings import check_settings, compaction_of, settings_of
 from interlog.core.producers import Producers
+from interlog.core.topic_settings import check_settings, compaction_of, settings_of
 from interlog.core.topics import Appended, Topic, Topics
 from interlog.journal import batch as batches
 from interlog.journal.codecs import Codec
