@@ -53,6 +53,13 @@ class Broker:
         """The real address of each protocol that is served, such as {"http": "127.0.0.1:40123"}."""
         return self._running.addresses
 
+    async def open_kafka(self, vhost: str) -> str:
+        """One more port, whose Kafka clients see this vhost; its address."""
+        return await self._running.open_kafka(vhost)
+
+    def close_kafka(self, vhost: str) -> None:
+        self._running.close_kafka(vhost)
+
     @property
     def core(self) -> Core:
         return self._running.core

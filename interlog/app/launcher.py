@@ -10,6 +10,7 @@ import functools
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -51,6 +52,7 @@ class Launcher:
         self._undo: list[Callable[[], None]] = []  # what has been built, last first when stopping
         self._driver: Driver | None = None
         self._listeners: list[Listener] = []
+        self._kafka_ports: dict[str, tuple[Listener, KafkaService]] = {}  # beside the one of the settings
         self._status: Status | None = None
         self._tls: Tls | None = None
 
@@ -138,6 +140,28 @@ class Launcher:
             _write_ready_file(settings.ready_file, self.addresses)
             self._undo.append(lambda: _remove(settings.ready_file))
         log.info("ready", version=VERSION, pid=os.getpid(), in_ms=_since(clock, began))
+
+    async def open_kafka(self, namespace: str) -> str:
+        """One more port, whose Kafka clients see this namespace; its address. What happens there is in no metric."""
+        from interlog.faces.kafka.service import KafkaService
+
+        assert self._driver is not None, "the broker has not been started"
+        assert namespace not in self._kafka_ports, "it has its port"
+        told = replace(kafka_settings(self.settings), namespace=namespace, advertised="")
+        metrics = Metrics()
+        service = KafkaService(self.core, told, metrics)
+        listener = Listener("kafka", self._driver, service.face, metrics)
+        await listener.listen(asyncio.get_running_loop(), self.settings.host, 0)
+        self._listeners.append(listener)
+        self._kafka_ports[namespace] = (listener, service)
+        return listener.address
+
+    def close_kafka(self, namespace: str) -> None:
+        """Close that port, and the connections that came by it."""
+        listener, service = self._kafka_ports.pop(namespace)
+        self._listeners.remove(listener)
+        listener.close()
+        service.close()
 
     def reload_certificates(self) -> None:
         """Read the files of the broker's certificate again; open connections stay as they are."""

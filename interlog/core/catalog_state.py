@@ -79,6 +79,9 @@ class CatalogState:
     def observe(self, observer: Observer) -> None:
         self._observers.append(observer)
 
+    def forget(self, observer: Observer) -> None:
+        self._observers.remove(observer)
+
     # -- asked
 
     def namespace(self, name: str) -> Namespace:

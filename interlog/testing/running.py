@@ -11,7 +11,7 @@ What is written is never synced while it runs: a test's data need not outlast th
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -38,14 +38,14 @@ GOODBYE_SECONDS: Final = 0.2
 
 
 class RunningBroker:
-    """Where a broker is reached, and as whom. `vhost` is the one that `amqp_url` leads to."""
+    """Where a broker is reached, and as whom. `vhost` is the one that its addresses lead to."""
 
-    def __init__(self, addresses: dict[str, str], call: Callable[[Callable[[Core], Any]], Any], vhost: str = "/"):
-        self.addresses = addresses
+    def __init__(self, thread: "_Thread", vhost: str = "/") -> None:
+        self.addresses = thread.addresses
         self.vhost = vhost
         self.user = "guest"
         self.password = "guest"
-        self._call = call
+        self._thread = thread
 
     @property
     def amqp_url(self) -> str:
@@ -66,20 +66,20 @@ class RunningBroker:
 
     @property
     def kafka_address(self) -> str:
-        """What Kafka clients call a bootstrap server."""
-        return self._address("kafka")
+        """What Kafka clients call a bootstrap server. They see the topics of `vhost`."""
+        return self._thread.kafka_address(self.vhost, self._address("kafka"))
 
     def call(self, function: Callable[[Core], T]) -> T:
         """Run it with the broker's core, on the broker's thread, and wait for the result."""
-        found: T = self._call(function)
+        found: T = self._thread.call(function)
         return found
 
     def in_vhost(self, vhost: str) -> "RunningBroker":
-        """The same broker, with another vhost in its URL."""
-        return RunningBroker(self.addresses, self._call, vhost)
+        """The same broker, with another vhost in its addresses."""
+        return RunningBroker(self._thread, vhost)
 
     def add_vhost(self, name: str) -> "RunningBroker":
-        """Make a vhost in which the user may do everything; the broker with that vhost in its URL."""
+        """Make a vhost in which the user may do everything; the broker with that vhost in its addresses."""
 
         def add(core: Core) -> None:
             core.create_namespace(name)
@@ -90,6 +90,7 @@ class RunningBroker:
 
     def remove_vhost(self, name: str) -> None:
         """The vhost and all that is in it."""
+        self._thread.close_kafka(name)
         self.call(lambda core: core.delete_namespace(name))
 
     def _address(self, protocol: str) -> str:
@@ -106,7 +107,7 @@ def running(**settings: object) -> Iterator[RunningBroker]:
     thread = _Thread(Broker(**told))
     thread.begin()
     try:
-        yield RunningBroker(thread.addresses, thread.call)
+        yield RunningBroker(thread)
     finally:
         thread.end()
 
@@ -117,6 +118,7 @@ class _Thread:
     def __init__(self, broker: Broker) -> None:
         self.addresses: dict[str, str] = {}
         self._broker = broker
+        self._kafka: dict[str, str] = {}  # by vhost: addresses that somebody asked for
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
         self._up = threading.Event()
@@ -140,7 +142,25 @@ class _Thread:
         async def run() -> Any:
             return function(self._broker.core)
 
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+        return self._wait_for(run())
+
+    def kafka_address(self, vhost: str, main: str) -> str:
+        """A port's clients see one vhost; those that are not seen by way of the main one get a port when asked for."""
+        if vhost == self._broker.settings.kafka_namespace:
+            return main
+        if vhost not in self._kafka:
+            self._kafka[vhost] = self._wait_for(self._broker.open_kafka(vhost))
+        return self._kafka[vhost]
+
+    def close_kafka(self, vhost: str) -> None:
+        async def close() -> None:
+            self._broker.close_kafka(vhost)
+
+        if self._kafka.pop(vhost, None) is not None:
+            self._wait_for(close())
+
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _run(self) -> None:
         try:

@@ -163,6 +163,9 @@ class Acls:
             self._put(item)
         catalog.observe(self._changed)
 
+    def close(self) -> None:
+        self._catalog.forget(self._changed)
+
     def __iter__(self) -> Iterator[Acl]:
         return iter(self._rules.values())
 

@@ -58,6 +58,15 @@ class KafkaService:
         )
         core.catalog.observe(self._changed)
 
+    def close(self) -> None:
+        """The broker goes on without it: who is connected is sent away, and nothing is kept on its behalf."""
+        for connection in list(self.connections):
+            connection.shut_down()
+        self.core.catalog.forget(self._changed)
+        self.acls.close()
+        if "views" in self.__dict__:
+            self.views.close()
+
     def _changed(self, change: Change) -> None:
         """Connections of a user that is deleted end."""
         item = change.item

@@ -52,6 +52,9 @@ class Views:
         self._names: dict[bytes, tuple[str, str]] | None = None  # of all ids, once somebody asked for one
         core.catalog.observe(self._changed)
 
+    def close(self) -> None:
+        self._core.catalog.forget(self._changed)
+
     def find(self, namespace: str, name: str) -> View | None:
         if self._generation != self._core.generation:
             self._forget()
