@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pika
 import pytest
+from confluent_kafka import Consumer, Producer
 
 import interlog
 from interlog.testing import RunningBroker, running
@@ -74,6 +75,35 @@ def test_tests_do_not_meet_in_the_shared_broker(shared_broker: RunningBroker, ti
         with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="NOT_FOUND"):
             channel.queue_declare("left-over", passive=True)
         connection.channel().queue_declare("left-over")
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_nor_do_their_topics_and_groups(shared_broker: RunningBroker, time: int) -> None:
+    assert shared_broker.kafka_address == shared_broker.kafka_address != shared_broker.addresses["kafka"]
+    with Producer({"bootstrap.servers": shared_broker.kafka_address}) as producer:
+        assert set(producer.list_topics(timeout=PATIENCE_SECONDS).topics) == set()
+        producer.produce("left-over", b"%d" % time)
+    reader = {"bootstrap.servers": shared_broker.kafka_address, "group.id": "g", "auto.offset.reset": "earliest"}
+    with Consumer(reader) as consumer:
+        consumer.subscribe(["left-over"])
+        message = consumer.poll(PATIENCE_SECONDS)
+        assert message is not None and message.value() == b"%d" % time and message.offset() == 0
+        consumer.commit(message=message, asynchronous=False)
+    with connect(shared_broker) as connection:
+        connection.channel().queue_declare("left-over", passive=True)  # AMQP sees the same
+
+
+def test_a_vhosts_kafka_port_goes_with_it(shared_broker: RunningBroker) -> None:
+    vhost = shared_broker.add_vhost("short-lived")
+    host, _, port = vhost.kafka_address.rpartition(":")
+    with socket.create_connection((host, int(port))) as left_open:
+        shared_broker.remove_vhost("short-lived")
+        left_open.settimeout(PATIENCE_SECONDS)
+        assert left_open.recv(1) == b""
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((host, int(port)))
+    other = shared_broker.in_vhost("/").kafka_address
+    assert other == shared_broker.addresses["kafka"]
 
 
 def test_the_shared_broker_outlives_what_a_test_forgot(shared_broker: RunningBroker) -> None:
@@ -154,23 +184,23 @@ def test_a_start_that_fails_is_told_and_leaves_nothing_behind(tmp_path: Path) ->
     in_a_process_of_its_own(fail_to_start, tmp_path)
 
 
-def guide_example() -> str:
+def guide_examples() -> list[str]:
     page = (ROOT / "docs" / "guide" / "testing.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert isinstance(example, str)
-    return example
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.mark.parametrize("flags", [(), ("-n", "2")], ids=["alone", "xdist"])
-def test_the_example_of_the_guide_runs(
+def test_the_examples_of_the_guide_run(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:
     """In a project that knows nothing of this clone's settings, with every warning an error."""
-    assert len(guide_example().splitlines()) <= 10
-    pytester.makepyfile(test_own=guide_example(), test_shared=guide_example().replace("broker", "shared_broker"))
+    for number, example in enumerate(guide_examples()):
+        assert len(example.splitlines()) <= 10
+        shared = example.replace("broker", "shared_broker")
+        pytester.makepyfile(**{f"test_own_{number}": example, f"test_shared_{number}": shared})
     folders = pytester.mkdir("temporary")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("TMPDIR", str(folders))
     result = pytester.runpytest_subprocess("-p", "interlog.testing", "-W", "error", *flags)
-    result.assert_outcomes(passed=2)
+    result.assert_outcomes(passed=4)
     assert not [path for path in Path(folders).iterdir() if path.name.startswith("interlog-")]
