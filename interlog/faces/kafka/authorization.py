@@ -12,7 +12,17 @@ from typing import Final
 
 from interlog.core.access import Access
 from interlog.core.access_objects import ADMINISTRATOR
-from interlog.faces.kafka.acls import CLUSTER_NAME, EVERYTHING, Acl, Acls, Effect, Operation, PatternType, Resource
+from interlog.faces.kafka.acls import (
+    CLUSTER_NAME,
+    EVERYTHING,
+    Acl,
+    Acls,
+    Effect,
+    Filter,
+    Operation,
+    PatternType,
+    Resource,
+)
 
 MONITORING: Final = "monitoring"
 
@@ -78,6 +88,11 @@ class Authorization:
             self._access.may(user, self._namespace, deed, name)  # type: ignore[arg-type]
             for deed in _DEEDS.get(operation, ())
         )
+
+    def rules(self, filter: Filter) -> list[Acl]:
+        """The rules that fit, and what is shown as one and fits; each once."""
+        shown = (acl for acl in self.shown() if filter.fits(acl))
+        return list(dict.fromkeys((*self._acls.find(filter), *shown)))
 
     def shown(self) -> Iterator[Acl]:
         """Permissions and tags, as far as rules can express them."""
