@@ -243,6 +243,8 @@ def kafka_settings(settings: Settings) -> "KafkaSettings":
         min_session_ms=settings.kafka_min_session_ms,
         max_session_ms=settings.kafka_max_session_ms,
         rebalance_delay_ms=settings.kafka_rebalance_delay_ms,
+        group_session_ms=settings.kafka_group_session_ms,
+        group_heartbeat_ms=settings.kafka_group_heartbeat_ms,
         offsets_retention_ms=settings.kafka_offsets_retention_ms,
         max_request_bytes=settings.kafka_request_bytes,
         fetch_max_bytes=settings.kafka_fetch_bytes,

@@ -158,6 +158,15 @@ class Settings:
         Duration(1, HOUR, zero=True),
         "How long the first member of a consumer group waits for others to join. 0: not.",
     )
+    kafka_group_session_ms: int = _row(
+        45 * SECOND,
+        Duration(100, HOUR),
+        "How long a member of a consumer group of the newer kind (group.protocol=consumer) may be silent before others "
+        "get its partitions. Members of classic groups say so themselves.",
+    )
+    kafka_group_heartbeat_ms: int = _row(
+        3 * SECOND, Duration(50, HOUR), "How often such a member is told to send a heartbeat."
+    )
     kafka_offsets_retention_ms: int = _row(
         7 * DAY,
         Duration(SECOND, 3650 * DAY),
@@ -254,12 +263,17 @@ def _check(values: Values) -> Settings:
             shown = "" if getattr(row.kind, "secret", False) else f" = {_show(value)}"
             raise SettingError(f"{name}{shown} (from {source}) {error}") from None
     settings = Settings(**checked)
-    _check_tls(settings)
+    _check_together(settings)
     return settings
 
 
-def _check_tls(settings: Settings) -> None:
+def _check_together(settings: Settings) -> None:
     """What no setting can tell alone."""
+    if settings.kafka_group_heartbeat_ms >= settings.kafka_group_session_ms:
+        raise SettingError(
+            f"kafka_group_heartbeat_ms = {settings.kafka_group_heartbeat_ms} must be shorter than "
+            f"kafka_group_session_ms = {settings.kafka_group_session_ms}: a member that does as told is there."
+        )
     for protocol, port in settings.ports():
         if protocol in TLS_PROTOCOLS and settings.tls_certificate is None:
             raise SettingError(f"{protocol}_port = {port} needs a certificate: set tls_certificate and tls_key.")

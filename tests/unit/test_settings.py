@@ -118,6 +118,12 @@ def test_sizes_and_times_take_units() -> None:
     assert "must be" in refusal(checkpoint_ms=0)
 
 
+def test_members_of_groups_heartbeat_before_their_sessions_end() -> None:
+    assert "must be shorter than kafka_group_session_ms = 3000" in refusal(kafka_group_session_ms="3s")
+    quick = from_arguments({"kafka_group_session_ms": "1s", "kafka_group_heartbeat_ms": "200ms"})
+    assert (quick.kafka_group_session_ms, quick.kafka_group_heartbeat_ms) == (1_000, 200)
+
+
 def test_every_default_is_a_value_that_is_allowed() -> None:
     for row in table():
         assert row.kind.parse(row.default) == row.default

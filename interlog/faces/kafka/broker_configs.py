@@ -77,6 +77,14 @@ _ROWS: Final = (
     _set("fetch.max.bytes", _INT, lambda of: of.fetch_max_bytes, "", "The most that one answer to a fetch holds."),
     _is("group.coordinator.rebalance.protocols", _LIST, "classic,consumer", "How groups may be made."),
     _set(
+        "group.consumer.heartbeat.interval.ms", _INT, lambda of: of.group_heartbeat_ms, "kafka_group_heartbeat_ms",
+        "How often a member of a group of the newer kind is told to send a heartbeat.",
+    ),
+    _set(
+        "group.consumer.session.timeout.ms", _INT, lambda of: of.group_session_ms, "kafka_group_session_ms",
+        "How long a member of a group of the newer kind may be silent.",
+    ),
+    _set(
         "group.initial.rebalance.delay.ms", _INT, lambda of: of.rebalance_delay_ms, "kafka_rebalance_delay_ms",
         "How long the first member of a group waits for more.",
     ),

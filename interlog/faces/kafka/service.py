@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from interlog.faces.kafka.views import Views
 
 NODE_ID: Final = 1  # of this broker, which leads everything
+SETTLING_HEARTBEAT_MS: Final = 500  # how often members send a heartbeat, at the least, while partitions change hands
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class KafkaSettings:
     min_session_ms: int = 1_000
     max_session_ms: int = 1_800_000
     rebalance_delay_ms: int = 0  # how long the first member of a group waits for more
+    group_session_ms: int = 45_000  # of members who do not say so themselves,
+    group_heartbeat_ms: int = 3_000  # and are told to send a heartbeat so often
     offsets_retention_ms: int = 7 * 86_400_000
     max_request_bytes: int = 100 << 20
     fetch_max_bytes: int = 55 << 20  # of one answer, unless its first batch alone is larger
@@ -54,7 +57,11 @@ class KafkaService:
         self.produced = metrics.counter("interlog_kafka_produced_bytes_total", "Bytes of batches from Kafka clients.")
         self.fetched = metrics.counter("interlog_kafka_fetched_bytes_total", "Bytes of batches for Kafka clients.")
         core.groups.settings = GroupSettings(
-            rebalance_delay_ms=settings.rebalance_delay_ms, retention_ms=settings.offsets_retention_ms
+            rebalance_delay_ms=settings.rebalance_delay_ms,
+            session_ms=settings.group_session_ms,
+            heartbeat_ms=settings.group_heartbeat_ms,
+            settling_heartbeat_ms=min(SETTLING_HEARTBEAT_MS, settings.group_heartbeat_ms),
+            retention_ms=settings.offsets_retention_ms,
         )
         core.catalog.observe(self._changed)
 
