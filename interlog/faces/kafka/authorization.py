@@ -74,10 +74,9 @@ class Authorization:
         """Rises with each change: an answer holds for one generation."""
         return self._access.generation + self._acls.generation
 
-    def may(
-        self, user: str, tags: frozenset[str], host: str, operation: Operation, resource: Resource, name: str
-    ) -> bool:
-        if resource is Resource.CLUSTER and ADMINISTRATOR in tags:
+    def may(self, user: str, host: str, operation: Operation, resource: Resource, name: str) -> bool:
+        tags = self._tags(user) if resource is Resource.CLUSTER else ()
+        if ADMINISTRATOR in tags:
             return True  # no rule locks out who could change the rules
         said = self._acls.says(user, host, operation, resource, name)
         if said is not None:
@@ -88,6 +87,10 @@ class Authorization:
             self._access.may(user, self._namespace, deed, name)  # type: ignore[arg-type]
             for deed in _DEEDS.get(operation, ())
         )
+
+    def _tags(self, user: str) -> tuple[str, ...]:
+        found = self._access.find(user)
+        return () if found is None else found.tags
 
     def rules(self, filter: Filter) -> list[Acl]:
         """The rules that fit, and what is shown as one and fits; each once."""

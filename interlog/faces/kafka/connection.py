@@ -57,7 +57,6 @@ class KafkaConnection:
         self.wake = wake
         self.namespace = service.settings.namespace
         self.user = ""
-        self.tags: frozenset[str] = frozenset()
         self.sasl: Sasl | None = None
         self.sessions: Any = None  # of fetches, once there is one
         self.client_software = ""  # name and version, where the client told
@@ -278,7 +277,6 @@ class KafkaConnection:
     def authenticated(self, user: User) -> None:
         """It has said who it is."""
         self.user = user.name
-        self.tags = frozenset(user.tags)
         self._access.clear()
         self._reader.limit = self.settings.max_request_bytes
         log.debug("open", peer=self.peer.address, user=self.user)
@@ -300,7 +298,7 @@ class KafkaConnection:
             if len(self._access) >= _ACCESS_KEPT:
                 self._access.clear()
             allowed = self._access[key] = authorization.may(
-                self.user, self.tags, self.peer.host, OPERATIONS[what], RESOURCES[resource], name
+                self.user, self.peer.host, OPERATIONS[what], RESOURCES[resource], name
             )
         return allowed
 

@@ -20,6 +20,7 @@ log = get_log("kafka")
 
 PLAIN: Final = "PLAIN"
 SCRAM: Final[dict[str, Hash]] = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+SCRAM_NUMBERS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}  # in requests about passwords
 MECHANISMS: Final = (PLAIN, *SCRAM)
 
 _MAX_PLAIN_BYTES: Final = 4_096

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from interlog.base.errors import ExistsError, InvalidError, LimitError
+from interlog.base.errors import ExistsError, InvalidError, LimitError, NotFoundError
 from interlog.core.catalog_objects import MAX_PARTITIONS_OF_TOPIC
 from interlog.faces.kafka.acls import CLUSTER_NAME
 from interlog.faces.kafka.assignments import check_replicas
@@ -40,7 +40,7 @@ def handle(request: Request, body: CreateTopicsRequest) -> CreateTopicsResponse 
             results.append(_refusal(name, ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."))
         except InvalidError as error:
             results.append(_refusal(name, ErrorCode.INVALID_CONFIG, str(error)))
-        except LimitError as error:
+        except (LimitError, NotFoundError) as error:  # there are too many, or the namespace is gone
             results.append(_refusal(name, ErrorCode.POLICY_VIOLATION, str(error)))
     response = CreateTopicsResponse(0, results)
     if body.validate_only or all(result.error_code for result in results):
@@ -58,11 +58,11 @@ def _create(request: Request, topic: CreatableTopic, *, validate_only: bool) -> 
     check_topic_name(name)
     if core.catalog.find(request.namespace, name) is not None:
         raise ExistsError(name)
-    count = _partitions(topic, request.service.settings.default_partitions)
     nulls = [config.name for config in topic.configs if config.value is None]
     if nulls:
         raise InvalidError(f"Null value not supported for topic configs: {','.join(nulls)}")
     settings = settings_from({config.name: config.value or "" for config in topic.configs})
+    count = _partitions(topic, request.service.settings.default_partitions)
     result = CreatableTopicResult(name, error_message=None, num_partitions=count, replication_factor=1)
     if not validate_only:
         made = core.create_topic(request.namespace, name, count, settings)
@@ -74,7 +74,7 @@ def _create(request: Request, topic: CreatableTopic, *, validate_only: bool) -> 
         ]
     else:
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        result.configs, result.num_partitions, result.replication_factor = None, _NOT_TOLD, _NOT_TOLD
+        result.num_partitions = result.replication_factor = _NOT_TOLD
     return result
 
 
@@ -93,7 +93,7 @@ def _partitions(topic: CreatableTopic, default: int) -> int:
         count = len(topic.assignments)
     else:
         if topic.replication_factor < -1 or topic.replication_factor == 0:
-            why = "Replication factor was set to an invalid non-positive value."
+            why = "Replication factor must be larger than 0, or -1 to use the default value."
             raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, why)
         if topic.num_partitions < -1 or topic.num_partitions == 0:
             why = "Number of partitions was set to an invalid non-positive value."

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from interlog.faces.kafka.acls import CLUSTER_NAME
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.delete_topics import (
@@ -50,9 +51,9 @@ def _delete(request: Request, result: DeletableTopicResult, times: int, done: se
     views = request.service.views
     view = views.find_id(request.namespace, result.topic_id) if name is None else views.find(request.namespace, name)
     known = name if view is None else view.name
-    if known is not None and not request.may("delete", known):
-        if name is None and not request.may("describe", known):
-            return _UNKNOWN_ID
+    if known is not None and not (request.may("delete", known) or request.may("delete", CLUSTER_NAME, "cluster")):
+        if request.may("describe", known):
+            result.name = known
         return _NOT_AUTHORIZED
     if view is None:
         if name is not None and name in done:

@@ -53,6 +53,8 @@ SERVED: Final[dict[int, Served]] = {
     37: Served("create_partitions", range(4)),
     42: Served("delete_groups", range(3)),
     47: Served("offset_delete", range(1)),
+    50: Served("describe_user_scram_credentials", range(1)),
+    51: Served("alter_user_scram_credentials", range(1)),
     60: Served("describe_cluster", range(3)),
     61: Served("describe_producers", range(1)),
     65: Served("describe_transactions", range(1)),
