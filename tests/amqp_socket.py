@@ -8,7 +8,8 @@ from types import TracebackType
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.properties import Properties
 from interlog.testing import RunningBroker
-from tests.crash.amqp_client import Client, Gone, Heard
+from tests.crash.amqp_client import Client, Heard
+from tests.crash.brokers import Gone
 
 PATIENCE_SECONDS = 30.0
 

@@ -6,29 +6,18 @@ answers that it was asked to wait for, and meanwhile takes in all else.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.frames import BODY, HEADER, METHOD, PROTOCOL_HEADER, FrameReader, frame, method_frame
 from interlog.faces.amqp.properties import Properties, header_payload, read_header
 from interlog.faces.amqp.wire import Method
+from tests.crash.brokers import Link
 from tests.crash.model import Wrong
 
 M = TypeVar("M", bound=Method)
 PATIENCE = 3_000  # turns of a link without an answer: never reached when all is well
 _WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn)
-
-
-class Gone(Exception):
-    """The broker was killed: nothing more will come."""
-
-
-class Link(Protocol):
-    def send(self, data: bytes) -> None: ...
-
-    def turn(self) -> bytes:
-        """What came in by now, which may be nothing. Gone, or PowerCut, when there is no broker any more."""
-        ...
 
 
 @dataclass(slots=True)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.properties import Properties
-from tests.crash.amqp_client import Client, Heard, Link
+from tests.crash.amqp_client import Client, Heard
 from tests.crash.amqp_model import GRAVES, QUEUES, SPREAD, Copy, Group, Model
+from tests.crash.brokers import Link
 from tests.crash.model import Wrong
 
 CONFIRMS, TX, CONSUMERS, ENTITIES, LOOK = 1, 2, 3, 4, 5
