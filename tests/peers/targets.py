@@ -43,7 +43,7 @@ class Interlog:
     def __init__(
         self, folder: Path, *, port: int = 0, flags: tuple[str, ...] = (), certificates: Certificates | None = None
     ) -> None:
-        self.url = self.management_url = ""
+        self.url = self.management_url = self.kafka = ""
         self.pid = self.tls_port = 0
         self._folder = folder
         self._port = port
@@ -82,6 +82,7 @@ class Interlog:
         addresses: dict[str, str] = json.loads(ready_file.read_text())
         self.url = f"amqp://guest:guest@{addresses['amqp']}/"
         self.management_url = f"http://{addresses['http']}"
+        self.kafka = addresses["kafka"]
         self.tls_port = int(addresses.get("amqps", ":0").rpartition(":")[2])
         self.pid = self._process.pid
 
