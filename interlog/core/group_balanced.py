@@ -7,7 +7,7 @@ tells that it has, and then gets what is new, as far as others have given that u
 a time: `_holders` says by which.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Protocol
 
@@ -119,6 +119,7 @@ class BalancedGroup:
         self.epoch = 0
         self.target_epoch = 0
         self.emptied_ms = home.clock.now_ms()
+        self.own: Mapping[str, int] = {}  # settings, in place of those of all groups
         self._home = home
         self._all_topics = topics
         self._stale = False  # topics have changed since the target was made
@@ -217,9 +218,11 @@ class BalancedGroup:
             self._make_target()
         self._reconcile(member, ask.owned)
         settings = self._home.settings
-        member.session.set(settings.session_ms)
+        member.session.set(self.own.get("session_ms", settings.session_ms))
         told = ask.epoch == JOINS or ask.full or member.assigned != before
-        next_ms = settings.heartbeat_ms if self.state is GroupState.STABLE else settings.settling_heartbeat_ms
+        next_ms = self.own.get("heartbeat_ms", settings.heartbeat_ms)
+        if self.state is not GroupState.STABLE:
+            next_ms = min(next_ms, settings.settling_heartbeat_ms)
         return Standing(None, member.id, member.epoch, member.assigned if told else None, next_ms)
 
     def _member_of(self, ask: Heartbeat) -> _Member:

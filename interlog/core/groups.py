@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from interlog.core.catalog import Catalog
-from interlog.core.catalog_objects import Change, Namespace, QueueItem, TopicItem, What
+from interlog.core.catalog_objects import Change, ObjectItem, QueueItem, TopicItem, What
 from interlog.core.cursors import Cursors
 from interlog.core.group_alarm import GroupSettings, Home
 from interlog.core.group_assignors import ASSIGNORS
 from interlog.core.group_balanced import BalancedGroup
 from interlog.core.group_classic import ClassicGroup
+from interlog.core.group_settings import KIND as OWN_SETTINGS
+from interlog.core.group_settings import own_settings
 from interlog.core.group_words import (
     JOINS,
     LEAVES_FOR_NOW,
@@ -165,6 +167,7 @@ class Groups:
         if classic is None and len(self) >= self.settings.groups:
             raise GroupError(Refused.FULL, f"There are {self.settings.groups} groups already, which is the limit.")
         made = BalancedGroup(key[1], self._home, _Topics(self._catalog, key[0]))
+        made.own = own_settings(self._catalog, *key)
         if classic is not None:
             made.epoch = made.target_epoch = classic.generation
             del self._classic[key]
@@ -276,6 +279,10 @@ class Groups:
             for (namespace, _), group in self._balanced.items():
                 if namespace == item.namespace:
                     group.topic_changed(item.name)
-        elif isinstance(item, Namespace) and change.what is What.REMOVED:
+        elif isinstance(item, ObjectItem):
+            balanced = self._balanced.get((item.namespace, item.name)) if item.kind == OWN_SETTINGS else None
+            if balanced is not None:
+                balanced.own = {} if change.what is What.REMOVED else item.value
+        elif change.what is What.REMOVED:
             for key in [key for key in (*self._classic, *self._balanced) if key[0] == item.name]:
                 self._forget(key)

@@ -1,13 +1,14 @@
 """Configs as answers tell them: each with where its value comes from, and what else would have a say.
 
-Comes in: a topic's settings, or the service. Goes out: rows that CreateTopics and DescribeConfigs put into their own
-structs.
+Comes in: a topic's or a group's settings, or the service. Goes out: rows that CreateTopics and DescribeConfigs put
+into their own structs.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from interlog.faces.kafka.broker_configs import BROKER
+from interlog.faces.kafka import group_configs
+from interlog.faces.kafka.broker_configs import BROKER, BrokerConfig
 from interlog.faces.kafka.configs import TOPIC, Kind, configs_from
 from interlog.faces.kafka.service import KafkaService
 
@@ -15,7 +16,10 @@ from interlog.faces.kafka.service import KafkaService
 OF_TOPIC: Final = 1
 OF_BROKER: Final = 4  # the operator set it
 DEFAULT: Final = 5
-OF_LOGGER: Final = 6
+OF_GROUP: Final = 8
+
+
+Synonym = tuple[str, str | None, int]  # name, value, source
 
 
 class Entry(NamedTuple):
@@ -24,27 +28,39 @@ class Entry(NamedTuple):
     kind: Kind
     source: int
     read_only: bool
-    synonyms: tuple[tuple[str, str | None, int], ...]  # name, value, source: the first one that is there counts
+    synonyms: tuple[Synonym, ...]  # the first one that is there counts
     doc: str
 
 
 def topic_entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
     given = configs_from(settings)
     for row in TOPIC.values():
-        synonyms = [(row.name, given[row.name], OF_TOPIC)] if row.name in given else []
+        synonyms: list[Synonym] = [(row.name, given[row.name], OF_TOPIC)] if row.name in given else []
         if row.broker:
             synonyms.append((row.broker, row.default, DEFAULT))
         source = synonyms[0][2] if synonyms else DEFAULT
         yield Entry(row.name, given.get(row.name, row.default), row.kind, source, False, tuple(synonyms), row.doc)
 
 
+def group_entries(service: KafkaService, settings: Mapping[str, Any]) -> Iterator[Entry]:
+    given = group_configs.configs_from(settings)
+    for row in group_configs.GROUP.values():
+        synonyms: list[Synonym] = [(row.name, given[row.name], OF_GROUP)] if row.name in given else []
+        synonyms += _of_broker(BROKER[row.broker], service)
+        _, value, source = synonyms[0]
+        yield Entry(row.name, value, row.kind, source, False, tuple(synonyms), row.doc)
+
+
 def broker_entries(service: KafkaService) -> Iterator[Entry]:
     for row in BROKER.values():
-        value = row.value(service)
-        synonyms: tuple[tuple[str, str | None, int], ...] = ()
-        if value != row.default:
-            synonyms = ((row.name, value, OF_BROKER),)
-        if row.default is not None:
-            synonyms += ((row.name, row.default, DEFAULT),)
+        synonyms = _of_broker(row, service)
         source = synonyms[0][2] if synonyms else DEFAULT
-        yield Entry(row.name, value, row.kind, source, True, synonyms, row.doc)
+        yield Entry(row.name, row.value(service), row.kind, source, True, tuple(synonyms), row.doc)
+
+
+def _of_broker(row: BrokerConfig, service: KafkaService) -> list[Synonym]:
+    value = row.value(service)
+    synonyms: list[Synonym] = [] if value == row.default else [(row.name, value, OF_BROKER)]
+    if row.default is not None:
+        synonyms.append((row.name, row.default, DEFAULT))
+    return synonyms

@@ -129,6 +129,8 @@ def _append(
             if len(records) >= batches.HEADER_BYTES:
                 _check(request, body, topic, index, records)
             appended = topic.append_batch(index, records)
+    except KafkaError:
+        raise
     except ProducerError as error:
         raise KafkaError(code_of(error.refusal, fenced=False), str(error)) from None
     except FormatError as error:

@@ -1,0 +1,43 @@
+"""What one group is set to, in place of what all groups are set to.
+
+Comes in: names and numbers. Goes out: checked settings, and the same from the catalog. A group need not be there to
+have some, and they stay when it goes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from interlog.base.errors import InvalidError
+from interlog.core.catalog import Catalog
+
+KIND: Final = "group_settings"  # of the catalog's objects, one a group that is set to something
+
+_MOST_MS: Final = 3_600_000
+_NUMBERS: Final = {
+    "session_ms": (1, _MOST_MS),
+    "heartbeat_ms": (1, _MOST_MS),
+}
+
+
+def check_settings(given: Mapping[str, Any]) -> dict[str, int]:
+    for name, value in given.items():
+        if name not in _NUMBERS:
+            raise InvalidError(f"{name!r} is not a setting of a group; there are {', '.join(_NUMBERS)}")
+        least, most = _NUMBERS[name]
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise InvalidError(f"group setting {name} is a whole number from {least} to {most}, not {value!r}")
+    return dict(given)
+
+
+def own_settings(catalog: Catalog, namespace: str, group: str) -> Mapping[str, Any]:
+    item = catalog.object(KIND, namespace, group)
+    return {} if item is None else item.value
+
+
+def keep_settings(catalog: Catalog, namespace: str, group: str, given: Mapping[str, Any]) -> None:
+    """Put these in place of all that the group has of its own."""
+    kept = check_settings(given)
+    if kept:
+        catalog.put(KIND, namespace, group, kept)
+    elif catalog.object(KIND, namespace, group) is not None:
+        catalog.discard(KIND, namespace, group)
