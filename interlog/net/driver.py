@@ -353,7 +353,8 @@ class Connection(asyncio.Protocol):
         self._driver.mark(self)
 
     def check(self) -> None:
-        self._guard(self._face.check)
+        if self._transport is not None:  # it may be lost since the round began
+            self._guard(self._face.check)
 
     def shut_down(self) -> None:
         if self._guard(self._face.shut_down):

@@ -429,6 +429,23 @@ def test_the_owner_is_polled_and_the_faces_are_checked(play: Play) -> None:
     play(scene)
 
 
+def test_a_connection_that_is_lost_before_its_turn_costs_the_others_nothing(play: Play) -> None:
+    async def scene(net: Net) -> None:
+        clients = [await net.client() for _ in range(21)]
+        await net.until(lambda: len(net.driver.connections) == 21)
+        net.driver._check_some()  # a round begins
+        order = list(net.driver._round)
+        lost = order[1]  # of the next turn, in which order[11] comes after it
+        lost.abort()
+        await net.until(lambda: lost not in net.driver.connections)
+        net.driver._check_some()
+        assert sum(face.checks for face in net.faces) == 4
+        for _, writer in clients:
+            writer.close()
+
+    play(scene)
+
+
 # -- listeners
 
 
