@@ -372,6 +372,10 @@ class FaultyFiles:
         self.alive()
         return self._disk.free_bytes(folder) if self.free is None else self.free
 
+    def total_bytes(self, folder: Path) -> int:
+        self.alive()
+        return self._disk.total_bytes(folder)
+
     def lock(self, path: Path, *, claim: bool = True) -> Lock:
         self.alive()
         lock = self._disk.lock(path, claim=claim)

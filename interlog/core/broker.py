@@ -395,6 +395,10 @@ class Core:
         return self.storage.files.free_bytes(self._folder.path)
 
     @property
+    def total_bytes(self) -> int:
+        return self.storage.files.total_bytes(self._folder.path)
+
+    @property
     def generation(self) -> int:
         """Rises with each change of anything that has a name: what was worked out from names holds for one of them."""
         return self.catalog.generation

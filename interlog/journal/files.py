@@ -99,6 +99,10 @@ class Files(Protocol):
 
     def free_bytes(self, folder: Path) -> int: ...
 
+    def total_bytes(self, folder: Path) -> int:
+        """Of the disk that the folder is on."""
+        ...
+
     def lock(self, path: Path, *, claim: bool = True) -> "Lock":
         """Take the folder's lock or raise FolderError with a sentence that says who holds it.
 
@@ -287,6 +291,10 @@ class DiskFiles:
     def free_bytes(self, folder: Path) -> int:
         stat = os.statvfs(folder)
         return stat.f_bavail * stat.f_frsize
+
+    def total_bytes(self, folder: Path) -> int:
+        stat = os.statvfs(folder)
+        return stat.f_blocks * stat.f_frsize
 
     def lock(self, path: Path, *, claim: bool = True) -> Lock:
         return FileLock(path, claim=claim)
