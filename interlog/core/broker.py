@@ -225,7 +225,11 @@ class Core:
                 self.clock,
                 self._worker,
                 HousekeepingSettings(
-                    settings.checkpoint_ms, settings.checkpoint_bytes, settings.segment_bytes, settings.housekeeping_ms
+                    checkpoint_ms=settings.checkpoint_ms,
+                    checkpoint_bytes=settings.checkpoint_bytes,
+                    checkpoint_entries=settings.checkpoint_entries,
+                    segment_bytes=settings.segment_bytes,
+                    look_ms=settings.housekeeping_ms,
                 ),
             )
             start = {"epoch": recovered.epoch, "version": VERSION, "clean": recovered.clean}

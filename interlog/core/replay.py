@@ -54,9 +54,12 @@ class Replay:
 
     def apply(self, found: Found) -> None:
         """Take in one envelope; FormatError if it holds what this version does not know."""
-        appliers = self._appliers
+        appliers, storage = self._appliers, self._storage
+        storage.bytes_since_checkpoint += found.header.length
+        storage.entries_since_checkpoint += 1
         try:
             for entry in entries(found.data, 0, found.header):
+                storage.entries_since_checkpoint += 1
                 applier = appliers.get(entry.kind)
                 if applier is None:
                     raise FormatError(f"an entry of kind {entry.kind} is not known")

@@ -67,6 +67,7 @@ class Policy(Protocol):
 class HousekeepingSettings:
     checkpoint_ms: int
     checkpoint_bytes: int
+    checkpoint_entries: int
     segment_bytes: int
     look_ms: int
 
@@ -219,6 +220,7 @@ class Housekeeper:
         return (
             now_ms >= self._checkpoint_due_ms
             or storage.bytes_since_checkpoint >= self._settings.checkpoint_bytes
+            or storage.entries_since_checkpoint >= self._settings.checkpoint_entries
             or bool(self._settled)
             or any(getattr(section, "wants_checkpoint", False) for section in self._sections)
         )
@@ -235,7 +237,7 @@ class Housekeeper:
         self._unsaved = [one for one in self._unsaved if not one[0].lazy]
         self._unsaved += [(section.table, section.take_changes()) for section in self._sections]
         end = storage.journal.end()
-        storage.bytes_since_checkpoint = 0
+        storage.bytes_since_checkpoint = storage.entries_since_checkpoint = 0
         return Mark(end.sequence - 1, end.file, end.position, end.epoch, self._clock.now_ms(), int(clean))
 
     def _begin_checkpoint(self) -> None:

@@ -51,6 +51,7 @@ class Storage:
         self.dropped: list[int] = []  # partitions that are gone, their folders still there
         self.epoch = 0
         self.bytes_since_checkpoint = 0
+        self.entries_since_checkpoint = 0  # an envelope counts as one more: small ones cost a replay as much
         self._decode_limit_bytes = decode_limit_bytes
         self._journal: LocalJournal | None = None
         self._builder = EnvelopeBuilder()
@@ -116,6 +117,7 @@ class Storage:
         journal = self.journal
         self._last = ticket
         self.bytes_since_checkpoint += builder.length
+        self.entries_since_checkpoint += builder.entries + 1
         journal.append(journal.tail() + 1, builder, ticket)
         if journal.waits_for_room:
             self.tail.hold()

@@ -27,6 +27,7 @@ def tiny_settings(rng: random.Random, durability: Literal["sync", "os"]) -> Core
         segment_bytes=rng.choice((4, 16, 64)) << 10,
         checkpoint_ms=rng.choice((200, 2_000, 60_000)),
         checkpoint_bytes=rng.choice((4, 32, 512)) << 10,
+        checkpoint_entries=rng.choice((40, 1_000)),
         memory_bytes=rng.choice((32, 256)) << 10,
         queue_memory_bytes=rng.choice((2, 8, 64)) << 10,
         tail_bytes=rng.choice((0, 4 << 10, 1 << 20)),
