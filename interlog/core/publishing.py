@@ -73,6 +73,22 @@ class Target:
                 result |= REFUSED | ROUTED
         return result
 
+    def publish_run(self, records: Sequence[Record], sizes: Sequence[int], persistent: bool) -> tuple[int, list[int]]:
+        """The same for messages that have their key in common and came together; and which were refused."""
+        if self.topics or not all(queue.takes_runs for queue in self.queues):
+            result, refused = 0, []
+            for at, (record, size) in enumerate(zip(records, sizes, strict=True)):
+                one = self.publish(record, size, persistent)
+                if one & REFUSED:
+                    refused.append(at)
+                result |= one
+            return result, refused
+        result = 0
+        for queue in self.queues:
+            queue.append_run(records, sizes, persistent)
+            result |= LASTS | ROUTED if queue.durable and (persistent or queue.settings.kind == "quorum") else ROUTED
+        return result, []
+
 
 def _partition(topic: Topic, record: Record) -> int:
     count = len(topic)

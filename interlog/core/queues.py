@@ -8,8 +8,9 @@ Persistent and transient messages share one sequence of offsets, so one order; w
 business. A message that is acknowledged in the tick that brought it is never written at all.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush
+from itertools import count
 
 from interlog.core.backlog import READ_BYTES, Log
 from interlog.core.leases import Delta, Leases, Message
@@ -153,6 +154,35 @@ class Queue(Ready):
             self._head.append(message)
             self._head_cost += size + OVERHEAD_BYTES
         return offset
+
+    def append_run(self, records: Sequence[Record], sizes: Sequence[int], persistent: bool) -> None:
+        """The same for messages that came together."""
+        if self._paging or self._head_cost > self._share:
+            for record, size in zip(records, sizes, strict=True):
+                self.append(record, size, persistent)
+            return
+        if not self._touched:
+            self._touch()
+        first = self.next_offset
+        self.next_offset = first + len(records)
+        if persistent and self._durable:
+            # Each one's gap ends with itself; only before the first there may be offsets that were never stored.
+            gap = self._gap
+            messages: list[Message] = [
+                (offset, record, 0, False, size, offset)
+                for offset, record, size in zip(count(first), records, sizes, strict=False)
+            ]
+            if gap != first:
+                messages[0] = (*messages[0][:5], gap)
+            self._gap = self.next_offset
+            self._pending += messages
+        else:
+            messages = [
+                (offset, record, 0, False, size, -1)
+                for offset, record, size in zip(count(first), records, sizes, strict=False)
+            ]
+        self._head += messages
+        self._head_cost += sum(sizes) + OVERHEAD_BYTES * len(messages)
 
     # Messages out
 

@@ -63,9 +63,17 @@ class Ready:
 
     def _pop_ready(self, most: int, max_bytes: int) -> tuple[list[Message], int]:
         """Take the first messages, up to `most` and `max_bytes` (0: any) but one at least; and their bytes."""
-        out: list[Message] = []
-        size = 0
         returned = self._returned
+        head = self._head
+        if not returned and not self._paging and 0 < len(head) <= most:
+            size = self._head_cost - OVERHEAD_BYTES * len(head)
+            if not max_bytes or size <= max_bytes:  # all there is
+                out = list(head)
+                head.clear()
+                self._head_cost = 0
+                return out, size
+        out = []
+        size = 0
         while returned and len(out) < most:
             if max_bytes and out and size + returned[0][4] > max_bytes:
                 return out, size
@@ -73,7 +81,6 @@ class Ready:
             out.append(message)
             size += message[4]
             self._returned_bytes -= message[4]
-        head = self._head
         pop = head.popleft
         while len(out) < most:
             before = size

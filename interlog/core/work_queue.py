@@ -56,6 +56,7 @@ class WorkQueue:
         "lanes",
         "owner",
         "settings",
+        "takes_runs",
         "used_ms",
         "woken",
     )
@@ -88,6 +89,8 @@ class WorkQueue:
         self._quorum = settings.kind == "quorum"
         self._ring.single_active = settings.single_active
         self._plain = len(self.lanes) == 1 and not (settings.limited or self._quorum or settings.dedupe)
+        may_refuse = settings.limited and settings.overflow != "drop-head"
+        self.takes_runs = len(self.lanes) == 1 and not (may_refuse or settings.dedupe)
         if settings.expires_ms is not None:
             self._house.timed[self] = None
         self._attend()
@@ -185,6 +188,12 @@ class WorkQueue:
             self.woken = True
             self._house.woken.append(self)
         return True
+
+    def append_run(self, records: Sequence[Record], sizes: Sequence[int], persistent: bool) -> None:
+        """Take in messages that came together, where `takes_runs`: none is looked at by itself."""
+        self._lane.append_run(records, sizes, persistent or self._quorum)
+        if self._attentive:
+            self.wake()
 
     def _refuses(self, size: int) -> bool:
         settings = self.settings

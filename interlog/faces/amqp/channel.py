@@ -215,21 +215,31 @@ class Channel:
         route = self._publishing
         assert route is not None
         self._publishing = None
-        connection = self.connection
-        connection.published += 1
         if self.transaction is not None:
+            self.connection.published += 1
             self.transaction.publish(self, route, properties, body)
             return
+        result = self.send_on(route, properties, body)
+        self.took(1, result, (0,) if result & REFUSED else ())
+
+    @property
+    def takes_runs(self) -> bool:
+        """Whether whole messages may be taken in together."""
+        return self._publishing is None and self.transaction is None
+
+    def took(self, count: int, result: int, refused: Iterable[int]) -> None:
+        """So many messages were sent on, with this result; which of them a full queue refused."""
+        connection = self.connection
+        connection.published += count
         if self.confirming:
-            self.published += 1
+            first = self.published + 1
+            self.published += count
             if not connection.confirms_due or connection.confirms_due[-1] is not self:
                 connection.confirms_due.append(self)
-        result = self.send_on(route, properties, body)
-        if result & (LASTS | REFUSED) and self.confirming:
             if result & LASTS:
                 self._lasting = True
             if result & REFUSED:
-                self._refused.append(self.published)
+                self._refused += [first + at for at in refused]
 
     def send_on(self, route: Route, properties: bytes, body: bytes) -> int:
         """To where the route leads; ROUTED, LASTS and REFUSED as they apply."""
@@ -374,6 +384,17 @@ class Channel:
             self.transaction.acknowledge(entries, self.acknowledge)
         else:
             self.acknowledge(entries)
+
+    def ack_each(self, tags: Iterable[int]) -> None:
+        """These deliveries, one by one, outside transactions."""
+        entries: dict[int, Unacked] = {}
+        for tag in tags:
+            found = self.unacked.pop(tag, None)
+            if found is None:
+                self.acknowledge(entries)
+                raise errors.unknown_delivery_tag(tag)
+            entries[tag] = found
+        self.acknowledge(entries)
 
     def reject(self, tag: int, multiple: bool, requeue: bool) -> None:
         entries = self.collect(tag, multiple)

@@ -20,6 +20,7 @@ from interlog.faces.amqp.frames import FrameReader, method_frame
 from interlog.faces.amqp.handlers import HANDLERS
 from interlog.faces.amqp.handshake import Handshake
 from interlog.faces.amqp.publish import Routes
+from interlog.faces.amqp.runs import ACK, ACK_BYTES, PUBLISH, take_acks, take_publishes
 from interlog.faces.amqp.wire import Method
 from interlog.faces.face import Buffer, Peer, Wake
 
@@ -33,8 +34,6 @@ UNREAD_BYTES: Final = 8 << 20  # of direct replies to a peer that does not read
 _BODIES_AT_ONCE: Final = 2  # of the largest size: how much of messages that are not whole is held
 CLOSE_SECONDS: Final = 5  # how long a peer may take to agree that it is over
 _METHOD_ID: Final = Struct(">I")
-_PUBLISH: Final = b"\x00\x3c\x00\x28"
-_ACK: Final = b"\x00\x3c\x00\x50"
 _ACK_ARGUMENTS: Final = Struct(">QB")
 
 
@@ -305,13 +304,17 @@ class AmqpConnection:
                 self._channel_over(channel, answer=ids == _CLOSE)
             return
         try:
-            if ids == _PUBLISH:
-                channel.publish(data[start:end])
+            if ids == PUBLISH:
+                if not take_publishes(channel, self._reader, start, end):
+                    channel.publish(data[start:end])
+                elif not self.core.accepts_messages:
+                    self._block()
             elif channel.awaits_content:
                 raise channel.unexpected(m.BasicPublish.id)
-            elif ids == _ACK and end - start == 13:
+            elif ids == ACK and end - start == ACK_BYTES:
                 tag, bits = _ACK_ARGUMENTS.unpack_from(data, start + 4)
-                channel.ack(tag, bool(bits & 1))
+                if bits & 1 or not take_acks(channel, self._reader, tag):
+                    channel.ack(tag, bool(bits & 1))
             else:
                 self._call(channel, data, start, end)
         except AmqpError as error:

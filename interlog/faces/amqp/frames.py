@@ -51,7 +51,8 @@ class FrameReader:
         reader.feed(data)
         for kind, channel, start, end in reader.frames(): ...   # payload: reader.data[start:end]
 
-    A loop that is left early is taken up again by the next `frames`: `at` is behind the frame last given. Errors are
+    A loop that is left early is taken up again by the next `frames`: `at` is behind the frame last given. Who takes
+    frames that follow it by itself moves `at` behind them. Errors are
     AmqpError FRAME_ERROR, raised once the frames before them were given; the stream is of no use after one.
     """
 
@@ -107,6 +108,7 @@ class FrameReader:
             at = end + 1
             self.at = at
             yield kind, channel, start, end
+            at = self.at  # who took more than this one says so
         if size > at:
             self._missing = HEAD_BYTES - (size - at)
 

@@ -218,7 +218,11 @@ def _with_deaths(record: Record, properties: bytes) -> bytes:
 def content_frames(channel: int, properties: bytes, body: bytes, body_max: int) -> list[bytes]:
     """The header frame and the body frames of a message."""
     payload = header_payload(len(body), properties)
-    frames = [HEAD.pack(HEADER, channel, len(payload)), payload, END]
+    return [HEAD.pack(HEADER, channel, len(payload)), payload, END, *_body_frames(channel, body, body_max)]
+
+
+def _body_frames(channel: int, body: bytes, body_max: int) -> list[bytes]:
+    frames: list[bytes] = []
     for at in range(0, len(body), body_max):
         part = body[at : at + body_max]
         frames += (HEAD.pack(BODY, channel, len(part)), part, END)
@@ -241,48 +245,50 @@ class Deliveries:
 
     def write(self, out: list[bytes], messages: Sequence[Message], tag: int, body_max: int) -> int:
         """Append the frames to `out`; how many bytes they are."""
-        number, method = self._number, self._method
-        pack_head, pack_tag, pack_header = HEAD.pack, _TAG.pack, _HEADER_FRAME.pack
-        fixed = len(method) + 9
-        total = 0
+        pack_tag = _TAG.pack
+        headers, key, size = None, b"", -1  # of the message before
+        before = after = b""  # what stands before and after the delivery tag of all messages that look alike
+        parts: list[bytes] = []
         for offset, record, delivered, redelivered, _, _ in messages:
-            headers = record.headers
-            if headers is not self._headers:
-                self._exchange, self._properties = wire_of(record)
-                self._headers = headers
-            exchange, properties = self._exchange, self._properties
-            if delivered and self._counts:
-                properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
-            elif self._offsets:
-                properties = with_headers(properties, {"x-stream-offset": Int64(offset)})
-            key = record.key or b""
             body = record.value or b""
-            size = len(body)
-            start = (
-                pack_head(METHOD, number, fixed + len(exchange) + 1 + len(key))
-                + method
-                + pack_tag(tag, redelivered)
-                + exchange
-                + ONE[len(key)]
-                + key
-                + END
-                + pack_header(HEADER, number, 12 + len(properties), BASIC_CLASS, 0, size)
-                + properties
-            )
-            if not size:
-                start += END
-            elif size <= body_max:
-                start = b"".join((start, END, pack_head(BODY, number, size), body, END))
+            told = self._offsets or (delivered and self._counts)
+            if record.headers is not headers or len(body) != size or record.key != key or told:
+                headers, key, size = record.headers, record.key or b"", len(body)
+                before, after = self._around_tag(record, offset, delivered, body_max)
+                if told:
+                    headers = None
+            if size <= body_max:
+                parts += (
+                    (before, pack_tag(tag, redelivered), after, body, END)
+                    if size
+                    else (before, pack_tag(tag, redelivered), after)
+                )
             else:
-                parts = [start, END]
-                for at in range(0, size, body_max):
-                    part = body[at : at + body_max]
-                    parts += (pack_head(BODY, number, len(part)), part, END)
-                start = b"".join(parts)
-            out.append(start)
-            total += len(start)
+                parts += (before, pack_tag(tag, redelivered), after, *_body_frames(self._number, body, body_max))
             tag += 1
-        return total
+        data = b"".join(parts)
+        out.append(data)
+        return len(data)
+
+    def _around_tag(self, record: Record, offset: int, delivered: int, body_max: int) -> tuple[bytes, bytes]:
+        """The frames of a message but for its tag, up to where its body begins."""
+        if record.headers is not self._headers:
+            self._exchange, self._properties = wire_of(record)
+            self._headers = record.headers
+        exchange, properties, number = self._exchange, self._properties, self._number
+        if delivered and self._counts:
+            properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
+        elif self._offsets:
+            properties = with_headers(properties, {"x-stream-offset": Int64(offset)})
+        key = record.key or b""
+        size = len(record.value or b"")
+        method = self._method
+        before = HEAD.pack(METHOD, number, len(method) + _TAG.size + len(exchange) + 1 + len(key)) + method
+        after = exchange + ONE[len(key)] + key + END
+        after += _HEADER_FRAME.pack(HEADER, number, 12 + len(properties), BASIC_CLASS, 0, size) + properties + END
+        if 0 < size <= body_max:
+            after += HEAD.pack(BODY, number, size)
+        return before, after
 
 
 def got(channel: int, tag: int, message: Message, left: int, body_max: int, *, counts: bool) -> bytes:

@@ -35,11 +35,24 @@ _KNOWN: Final = 4_096
 _IDS: Final = 4  # class and method ids, at the start of a payload
 MAX_EXPIRATION_MS: Final = (1 << 32) - 1
 
+Known = tuple[Headers, int, bool]  # a record's headers, their large size, whether it is persistent
+
 
 class Route:
     """All that is the same for every publish with the same method bytes."""
 
-    __slots__ = ("_routes", "exchange", "generation", "key", "known", "mandatory", "raw", "routing_key", "target")
+    __slots__ = (
+        "_routes",
+        "exchange",
+        "generation",
+        "key",
+        "known",
+        "mandatory",
+        "raw",
+        "routing_key",
+        "takes_runs",
+        "target",
+    )
 
     def __init__(
         self,
@@ -58,13 +71,15 @@ class Route:
         self.key = routing_key.encode("utf-8", "surrogateescape")
         self.mandatory = mandatory
         self.target = target  # None: each message decides
+        # Every message goes the same way, and there is one.
+        self.takes_runs = target is not None and bool(target.queues or target.topics or not mandatory)
         self.generation = generation
-        self.known: dict[bytes, tuple[Headers, int]] = {}  # by properties: record's headers, their large size
+        self.known: dict[bytes, Known] = {}  # by properties, of contents that ask for nothing more
 
-    def know(self, properties: bytes, content: Content) -> tuple[Headers, int]:
+    def know(self, properties: bytes, content: Content) -> Known:
         headers = record_headers(content, self.exchange.encode("utf-8", "surrogateescape"))
         extra = record_size(Record(self.key, None, headers, 0))
-        known = (headers, extra)
+        known = (headers, extra, content.persistent)
         if len(properties) <= REMEMBERED_BYTES:
             self._routes.remember(self, properties, known)
         return known
@@ -106,7 +121,7 @@ class Routes:
         self._routes.clear()
         self._known = 0
 
-    def remember(self, route: Route, properties: bytes, known: tuple[Headers, int]) -> None:
+    def remember(self, route: Route, properties: bytes, known: Known) -> None:
         if self._known >= _KNOWN:
             self._known = 0
             for one in self._routes.values():
