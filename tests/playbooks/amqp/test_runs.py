@@ -79,7 +79,10 @@ def burst(rng: random.Random) -> bytes:
 
 def confirmed(heard: list[Heard]) -> tuple[list[int], list[int], list[tuple[Any, ...]]]:
     """Acknowledged and refused numbers, and what was returned."""
-    upto, acked, refused, returned = 0, [], [], []
+    upto = 0
+    acked: list[int] = []
+    refused: list[int] = []
+    returned: list[tuple[Any, ...]] = []
     for one in heard:
         if isinstance(one, m.BasicAck):
             acked += range(upto + 1 if one.multiple else one.delivery_tag, one.delivery_tag + 1)
