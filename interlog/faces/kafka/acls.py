@@ -126,7 +126,7 @@ def check_acl(acl: Acl) -> None:
         raise InvalidError(f"a principal is User: and a name, or {_USER}{EVERYTHING}; there are no others here")
     if max(len(acl.name), len(acl.principal)) > _MOST_LETTERS:
         raise InvalidError(f"names in rules have at most {_MOST_LETTERS} letters")
-    if acl.host != EVERYTHING and not _is_address(acl.host):
+    if acl.host != EVERYTHING and not is_address(acl.host):
         raise InvalidError(f"a host is an address or {EVERYTHING}")
 
 
@@ -141,7 +141,7 @@ def check_filter(filter: Filter) -> None:
             raise InvalidError(f"the filter's {what} is not known")
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
     try:
         ip_address(text)
     except ValueError:

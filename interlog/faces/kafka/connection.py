@@ -35,6 +35,7 @@ FULL_BYTES: Final = 8 << 20  # of answers that nobody has taken yet: no more req
 UNKNOWN_REQUEST_BYTES: Final = 512 << 10  # the largest request of a client that has not said who it is
 LEAVE_SECONDS: Final = 5  # how long answers may take once the connection is to end
 _ACCESS_KEPT: Final = 4_096
+_PRODUCE: Final = 0
 _SASL_HANDSHAKE: Final = 17
 _SASL_AUTHENTICATE: Final = 36
 _BEFORE_LOGIN: Final = frozenset((API_VERSIONS, _SASL_HANDSHAKE, _SASL_AUTHENTICATE))
@@ -85,6 +86,10 @@ class KafkaConnection:
                 break
         if not self._knows_user:
             self._reader.limit = min(self._reader.limit, UNKNOWN_REQUEST_BYTES)
+        if service.quotas.active:
+            wait_ms = service.quotas.connection_ms(peer.host)
+            if wait_ms:
+                self.mute(wait_ms)
 
     # -- what the driver asks
 
@@ -153,7 +158,7 @@ class KafkaConnection:
                 self._fail("the rest of a request never came")
             elif not self._knows_user and now_s - self._began_s > settings.login_s:
                 self._fail("nobody logged in")
-            elif not self._waiting and still_s > settings.idle_s:
+            elif not self._waiting and self._muted is None and still_s > settings.idle_s:
                 log.debug("idle", peer=self.peer.address)
                 self._end()
 
@@ -208,11 +213,17 @@ class KafkaConnection:
             return
         if not self._knows_user and key not in _BEFORE_LOGIN:
             raise WireError(f"API {key} is for clients that have logged in")
+        if self.service.quotas.active and key not in _BEFORE_LOGIN:
+            request.toll = self.service.quotas.toll(self.user, request.client_id)
+            if request.toll is not None and key == _PRODUCE:
+                request.toll.charge_produced(end - start)
         body = reader(key)(version, data, at, end)
         self._waiting.append(request)
         response = handler(key)(request, body)
         if response is not None:
             request.answer(response)
+        elif request.toll is not None:
+            request.pay()
 
     def _go_on(self) -> None:
         """Read what was held back, if there is room now. Not from inside `_read`, which goes on by itself."""
@@ -258,8 +269,10 @@ class KafkaConnection:
             ticket.when_durable(settle)
 
     def mute(self, ms: float) -> None:
-        """Read nothing for a while: it asks for more than its share."""
+        """Read nothing for a while, or for longer than it is so already: it asks for more than its share."""
         if self._muted is not None:
+            if self._muted.when >= self.core.clock.monotonic() + ms / 1000:
+                return
             self._muted.cancel()
         self._muted = self.core.deadlines.after(ms, self._unmute)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from interlog.core.access import User
     from interlog.core.broker import Core
     from interlog.faces.face import Peer
+    from interlog.faces.kafka.quotas import Toll
     from interlog.faces.kafka.sasl import Sasl
     from interlog.faces.kafka.service import KafkaService
 
@@ -49,7 +50,7 @@ class Connection(Protocol):
         ...
 
     def mute(self, ms: float) -> None:
-        """Read nothing for a while."""
+        """Read nothing for a while, or for longer than it is so already."""
         ...
 
     def send(self, request: "Request", parts: Sequence[Slice] | None) -> None: ...
@@ -66,7 +67,7 @@ class Connection(Protocol):
 class Request:
     """One request on its way. Who answers later keeps it, and may set `on_lost`: the connection ended first."""
 
-    __slots__ = ("connection", "header", "on_lost", "parts", "version")
+    __slots__ = ("connection", "header", "on_lost", "parts", "toll", "version")
 
     def __init__(self, connection: Connection, header: RequestHeader) -> None:
         self.connection = connection
@@ -74,6 +75,7 @@ class Request:
         self.version = header.version
         self.parts: Sequence[Slice] | None = None  # its answer, once there is one; empty where none is owed
         self.on_lost: Callable[[], None] | None = None
+        self.toll: Toll | None = None  # where there are quotas for its client
 
     @property
     def core(self) -> "Core":
@@ -98,13 +100,30 @@ class Request:
         from interlog.faces.kafka.codec import encode
         from interlog.faces.kafka.framing import response as framed
 
+        if self.toll is not None and self.pay() and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = self.toll.throttle_ms
         self.connection.send(self, [framed(self.header, encode(type(response), self.version, response))])
 
     def answer_parts(self, parts: Sequence[Slice]) -> None:
         """A body that is ready, in parts; ranges of files are sent without being read."""
         from interlog.faces.kafka.framing import response_parts
 
+        self.pay()
         self.connection.send(self, response_parts(self.header, parts))
+
+    def mutates(self, partitions: int, strict_since: int) -> None:
+        """Partitions are to be made or deleted; KafkaError if there were too many of late."""
+        if self.toll is not None:
+            self.toll.charge_mutation(partitions, strict=self.version >= strict_since)
+
+    def pay(self) -> int:
+        """Have the client wait for as long as it must; the milliseconds."""
+        if self.toll is None:
+            return 0
+        self.toll.charge_time()
+        if self.toll.throttle_ms:
+            self.connection.mute(self.toll.throttle_ms)
+        return self.toll.throttle_ms
 
     def answer_nothing(self) -> None:
         """This request has no answer: those behind it need not wait."""

@@ -16,6 +16,7 @@ from interlog.core.groups import GroupSettings
 from interlog.faces.face import Peer, Wake
 from interlog.faces.kafka.acls import Acls
 from interlog.faces.kafka.authorization import Authorization
+from interlog.faces.kafka.quotas import Quotas
 
 if TYPE_CHECKING:
     from interlog.faces.kafka.connection import KafkaConnection
@@ -53,6 +54,7 @@ class KafkaService:
         self.settings = settings
         self.acls = Acls(core.catalog, settings.namespace)
         self.authorization = Authorization(core.access, self.acls, settings.namespace)
+        self.quotas = Quotas(core.catalog, settings.namespace, core.clock)
         self.connections: dict[KafkaConnection, None] = {}
         self.produced = metrics.counter("interlog_kafka_produced_bytes_total", "Bytes of batches from Kafka clients.")
         self.fetched = metrics.counter("interlog_kafka_fetched_bytes_total", "Bytes of batches for Kafka clients.")
@@ -71,6 +73,7 @@ class KafkaService:
             connection.shut_down()
         self.core.catalog.forget(self._changed)
         self.acls.close()
+        self.quotas.close()
         if "views" in self.__dict__:
             self.views.close()
 

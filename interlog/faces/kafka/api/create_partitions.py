@@ -65,4 +65,5 @@ def _grow(request: Request, topic: CreatePartitionsTopic, *, validate_only: bool
             check_replicas(assignment.broker_ids)
     check_partition_count(count)
     if not validate_only:
+        request.mutates(count - now, strict_since=3)
         request.core.topics.grow(request.namespace, name, count)

@@ -65,6 +65,7 @@ def _create(request: Request, topic: CreatableTopic, *, validate_only: bool) -> 
     count = _partitions(topic, request.service.settings.default_partitions)
     result = CreatableTopicResult(name, error_message=None, num_partitions=count, replication_factor=1)
     if not validate_only:
+        request.mutates(count, strict_since=6)
         made = core.create_topic(request.namespace, name, count, settings)
         result.topic_id = request.service.topic_id(made.item)
     if request.may("describe_configs", name):

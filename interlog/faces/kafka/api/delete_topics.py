@@ -3,7 +3,7 @@
 from collections import Counter
 
 from interlog.faces.kafka.acls import CLUSTER_NAME
-from interlog.faces.kafka.errors import ErrorCode
+from interlog.faces.kafka.errors import ErrorCode, KafkaError
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.delete_topics import (
     DeletableTopicResult,
@@ -62,6 +62,10 @@ def _delete(request: Request, result: DeletableTopicResult, times: int, done: se
     if view.topic is None:
         return ErrorCode.POLICY_VIOLATION, f"{view.name} is a queue: it is deleted over AMQP or HTTP."
     result.name, result.topic_id = view.name, view.id
+    try:
+        request.mutates(len(view.partitions), strict_since=5)
+    except KafkaError as error:
+        return error.code, error.message
     request.core.delete_topic(request.namespace, view.name)
     done.add(view.name)
     return None

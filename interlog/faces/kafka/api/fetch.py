@@ -107,6 +107,8 @@ class Fetch:
         self._request = request
         self._min_bytes = body.min_bytes
         self._max_bytes = min(body.max_bytes, request.service.settings.fetch_max_bytes)
+        if request.toll is not None:
+            self._max_bytes = min(self._max_bytes, request.toll.most_fetched())
         self._committed = body.isolation_level == COMMITTED
         self._session = session
         self._incremental = incremental
@@ -277,7 +279,11 @@ class Fetch:
             for wanted in gave:
                 session.to_back(wanted)
         request.service.fetched.value += self._size
-        request.answer_parts(write_fetch(version, topics, session_id=session_id))
+        throttle_ms = 0
+        if request.toll is not None:
+            request.toll.charge_fetched(self._size)
+            throttle_ms = request.pay()
+        request.answer_parts(write_fetch(version, topics, session_id=session_id, throttle_ms=throttle_ms))
 
 
 def _is_news(wanted: Wanted, found: FetchedPartition) -> bool:

@@ -60,6 +60,8 @@ SERVED: Final[dict[int, Served]] = {
     45: Served("alter_partition_reassignments", range(1)),
     46: Served("list_partition_reassignments", range(1)),
     47: Served("offset_delete", range(1)),
+    48: Served("describe_client_quotas", range(2)),
+    49: Served("alter_client_quotas", range(2)),
     50: Served("describe_user_scram_credentials", range(1)),
     51: Served("alter_user_scram_credentials", range(1)),
     60: Served("describe_cluster", range(3)),
