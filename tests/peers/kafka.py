@@ -17,12 +17,16 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.peers.certificates import Certificates
 from tests.peers.rabbitmq import free_port
 
 VERSION = "3.9.1"  # the newest that runs on Java 11 and 17 alike and still knows the old message formats
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 HEAP = ("-Xms512m", "-Xmx1g")
+
+_SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+_SECURITY = "org.apache.kafka.common.security"
 
 _POM = """<project>
   <modelVersion>4.0.0</modelVersion>
@@ -69,17 +73,32 @@ def jars(version: str = VERSION) -> Path:
 
 
 class Kafka:
-    """One node that is its own controller. `pid` is the process that does the work: its CPU time is the broker's."""
+    """One node that is its own controller. `pid` is the process that does the work: its CPU time is the broker's.
+
+    With users there is a port for SASL, with certificates the same two again over TLS; ACLs hold for those users.
+    """
 
     def __init__(
-        self, folder: Path, *, port: int = 0, version: str = VERSION, settings: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        port: int = 0,
+        version: str = VERSION,
+        settings: Mapping[str, str] | None = None,
+        users: Mapping[str, str] | None = None,
+        certificates: Certificates | None = None,
     ) -> None:
         self.port = port or free_port()
+        self.sasl_port = free_port() if users else 0
+        self.tls_port = free_port() if certificates else 0
+        self.sasl_tls_port = free_port() if users and certificates else 0
         self.address = f"127.0.0.1:{self.port}"
         self.pid = 0
         self._folder = folder
         self._jars = jars(version)
         self._settings = dict(settings or {})
+        self._users = dict(users or {})
+        self._certificates = certificates
         self._server: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "Kafka":
@@ -87,7 +106,10 @@ class Kafka:
         self._configure()
         properties = str(self._folder / "server.properties")
         cluster = "interlogpeer0000000000"
-        self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", properties, "--ignore-formatted")
+        words = ["format", "-t", cluster, "-c", properties, "--ignore-formatted"]
+        for name, password in self._users.items():
+            words += [f"--add-scram={each}=[name={name},password={password}]" for each in _SCRAM]
+        self._java("kafka.tools.StorageTool", *words)
         with (self._folder / "output.txt").open("wb") as output:
             self._server = subprocess.Popen(
                 self._command("kafka.Kafka", properties),
@@ -107,12 +129,20 @@ class Kafka:
 
     def _configure(self) -> None:
         controller = free_port()
+        ports = {
+            "PLAINTEXT": self.port,
+            "SASL_PLAINTEXT": self.sasl_port,
+            "SSL": self.tls_port,
+            "SASL_SSL": self.sasl_tls_port,
+        }
         told = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "listeners": _addresses(ports | {"CONTROLLER": controller}),
+            "advertised.listeners": _addresses(ports),
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in ports) + ",CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self._folder / "data"),
             "num.partitions": "1",
@@ -123,9 +153,25 @@ class Kafka:
             "group.initial.rebalance.delay.ms": "0",
             "group.coordinator.rebalance.protocols": "classic,consumer",
             "auto.create.topics.enable": "true",
-        } | self._settings
+        }
+        if self._users:
+            told |= _of_users(self._users)
+        if self._certificates:
+            told |= self._of_tls(self._certificates)
+        told |= self._settings
         lines = [f"{name}={value}\n" for name, value in told.items()]
         (self._folder / "server.properties").write_text("".join(lines))
+
+    def _of_tls(self, certificates: Certificates) -> dict[str, str]:
+        both = self._folder / "server.pem"
+        both.write_text(certificates.server_key.read_text() + certificates.server.read_text())
+        return {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(both),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(certificates.ca),
+            "ssl.client.auth": "requested",
+        }
 
     def _command(self, main: str, *words: str) -> list[str]:
         log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
@@ -160,6 +206,28 @@ class Kafka:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _addresses(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items() if port)
+
+
+def _of_users(users: Mapping[str, str]) -> dict[str, str]:
+    known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+    told = {
+        "sasl.enabled.mechanisms": ",".join(("PLAIN", *_SCRAM)),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+        "super.users": "User:ANONYMOUS",
+    }
+    for listener in ("sasl_plaintext", "sasl_ssl"):
+        told[f"listener.name.{listener}.plain.sasl.jaas.config"] = (
+            f"{_SECURITY}.plain.PlainLoginModule required {known};"
+        )
+        for each in _SCRAM:
+            module = f"{_SECURITY}.scram.ScramLoginModule required;"
+            told[f"listener.name.{listener}.{each.lower()}.sasl.jaas.config"] = module
+    return told
 
 
 def answers(port: int) -> bool:

@@ -1,11 +1,14 @@
-"""What the suites and benchmarks run against: an Interlog of this clone, or a RabbitMQ of this machine."""
+"""What the suites and benchmarks run against: an Interlog of this clone, a RabbitMQ of this machine, a Kafka."""
 
+import base64
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -41,14 +44,21 @@ class Interlog:
     name = "interlog"
 
     def __init__(
-        self, folder: Path, *, port: int = 0, flags: tuple[str, ...] = (), certificates: Certificates | None = None
+        self,
+        folder: Path,
+        *,
+        port: int = 0,
+        flags: tuple[str, ...] = (),
+        certificates: Certificates | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
-        self.url = self.management_url = self.kafka = ""
+        self.url = self.management_url = self.kafka = self.kafkas = ""
         self.pid = self.tls_port = 0
         self._folder = folder
         self._port = port
         self._flags = flags
         self._certificates = certificates
+        self._users = dict(users or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -58,15 +68,9 @@ class Interlog:
         words = [sys.executable, "-m", "interlog", "serve", "--data", str(self._folder / "data"), "--http-port", "0"]
         words += ["--amqp-port", str(self._port), "--kafka-port", "0", "--ready-file", str(ready_file), *self._flags]
         if self._certificates is not None:
-            words += ["--amqps-port", "0", "--tls-certificate", str(self._certificates.server)]
-            words += [
-                "--tls-key",
-                str(self._certificates.server_key),
-                "--tls-client",
-                "optional",
-                "--tls-ca",
-                str(self._certificates.ca),
-            ]
+            words += ["--amqps-port", "0", "--kafkas-port", "0", "--tls-client", "optional"]
+            words += ["--tls-certificate", str(self._certificates.server)]
+            words += ["--tls-key", str(self._certificates.server_key), "--tls-ca", str(self._certificates.ca)]
         kept = {name: text for name, text in os.environ.items() if not name.startswith("INTERLOG_")}
         kept["PYTHONPATH"] = str(ROOT)
         log = self._folder / "log.txt"
@@ -82,9 +86,17 @@ class Interlog:
         addresses: dict[str, str] = json.loads(ready_file.read_text())
         self.url = f"amqp://guest:guest@{addresses['amqp']}/"
         self.management_url = f"http://{addresses['http']}"
-        self.kafka = addresses["kafka"]
+        self.kafka, self.kafkas = addresses["kafka"], addresses.get("kafkas", "")
         self.tls_port = int(addresses.get("amqps", ":0").rpartition(":")[2])
         self.pid = self._process.pid
+        for name, password in self._users.items():
+            self._put(f"users/{name}", {"password": password, "tags": ""})
+            self._put(f"permissions/%2F/{name}", {"configure": ".*", "write": ".*", "read": ".*"})
+
+    def _put(self, path: str, body: dict[str, str]) -> None:
+        request = urllib.request.Request(f"{self.management_url}/api/{path}", json.dumps(body).encode(), method="PUT")
+        request.add_header("Authorization", f"Basic {base64.b64encode(b'guest:guest').decode()}")
+        urllib.request.urlopen(request, timeout=10).close()
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -1,0 +1,78 @@
+"""The Kafka clients' own test suites."""
+
+from tests.peers.suites import Kind, Place, Suite
+
+TAKEN_FOR = "4.2.0"  # the version that clients take Interlog for, and that runs beside it
+
+
+def _franz_go(place: Place) -> dict[str, str]:
+    return {
+        "KGO_SEEDS": place.address,
+        "KGO_TEST_SCRAM_SEEDS": f"{place.host}:{place.sasl_port}",
+        "KGO_TEST_SCRAM": "alice:alice-secret",
+        "KGO_TEST_RF": "1",
+        "KGO_TEST_RECORDS": "50000",  # a tenth: what is tested is who gets which, not how many
+        "KGO_LOG_LEVEL": "none",
+    }
+
+
+KAFKA = (
+    Suite(
+        "kafka-python",
+        "kafka-python",
+        copied=("test", "pytest.ini"),
+        tests=("test/integration",),
+        requirements=("kafka-python==3.0.11", "lz4", "python-snappy", "zstandard", "crc32c"),
+        source="the repository dpkp/kafka-python at 3.0.11",
+        environment=lambda place: {"KAFKA_VERSION": place.version},
+        options=("--tb=native",),  # pytest fails to show some of its exceptions otherwise
+        plugin="kafka_stub",
+    ),
+    Suite(
+        "aiokafka",
+        "aiokafka",
+        copied=("tests",),
+        tests=("tests",),
+        requirements=(
+            "aiokafka[snappy,lz4,zstd]==0.14.0",
+            "kafka-python==3.0.11",
+            "docker",
+            "pytest-asyncio",
+            "pytest-mock",
+        ),
+        source="the repository aio-libs/aiokafka at v0.14.0",
+        options=("-o", "asyncio_mode=auto", "--docker-image", "none:2.13_3.9.1"),
+        partitions=2,
+        plugin="kafka_stub",
+    ),
+    Suite(
+        "confluent-kafka",
+        "confluent-kafka-python",
+        copied=("tests",),
+        tests=("tests/integration/admin", "tests/integration/consumer", "tests/integration/producer"),
+        requirements=("confluent-kafka[avro,json,protobuf,schema-registry]==2.15.0", "trivup", "pytest-asyncio"),
+        source="the repository confluentinc/confluent-kafka-python at v2.15.0",
+        environment=lambda place: {"BROKERS": place.address},
+    ),
+    Suite(
+        "librdkafka",
+        "librdkafka",
+        kind=Kind.EACH,
+        tests=("tests/0*.c", "tests/0*.cpp"),
+        source="the repository confluentinc/librdkafka at v2.15.0",
+        build=(("./configure", "--disable-gssapi"), ("make", "libs"), ("make", "-C", "tests", "build")),
+        program="tests/test-runner",
+        libraries=("src", "src-cpp"),
+        options=("-Q", "-L", "-p1"),
+        environment=lambda place: {"TEST_KAFKA_VERSION": place.version},
+        files=lambda place: {"test.conf": f"bootstrap.servers={place.address}\n"},
+    ),
+    Suite(
+        "franz-go",
+        "franz-go",
+        kind=Kind.GO,
+        tests=("pkg/kgo", "pkg/kadm"),
+        source="the repository twmb/franz-go at v1.21.5",
+        environment=_franz_go,
+    ),
+)
