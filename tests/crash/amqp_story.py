@@ -11,23 +11,12 @@ from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.properties import Properties
 from tests.crash.amqp_client import Client, Heard
 from tests.crash.amqp_model import GRAVES, QUEUES, SPREAD, Copy, Group, Model
+from tests.crash.bodies import body_of, number_of
 from tests.crash.brokers import Link
 from tests.crash.model import Wrong
 
 CONFIRMS, TX, CONSUMERS, ENTITIES, LOOK = 1, 2, 3, 4, 5
 STREAM_TAG = "log"
-
-
-def body_of(number: int, largest: int) -> bytes:
-    rng = random.Random(number)
-    return b"%d " % number + rng.randbytes(int(largest ** rng.random()))
-
-
-def number_of(body: bytes, largest: int) -> int:
-    number = int(body.partition(b" ")[0])
-    if body != body_of(number, largest):
-        raise Wrong(f"message {number} came back changed")
-    return number
 
 
 class Story:

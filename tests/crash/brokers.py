@@ -14,7 +14,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -43,6 +44,10 @@ class Link(Protocol):
 
     def turn(self) -> bytes:
         """Let the broker work; what came in by now, which may be nothing. Gone, or PowerCut, when there is none."""
+        ...
+
+    def last_words(self) -> bytes:
+        """The broker is dead; what it had said before, and nobody took yet."""
         ...
 
 
@@ -133,16 +138,17 @@ class InProcess(Broker):
         self._links.clear()
         self._core = None
         self._worker = ManualWorker()
-        self._core = Core.open(
-            self.data,
-            settings=self._settings,
-            clock=self._clock,
-            worker=self._worker,
-            files=self._files,
-            rng=random.Random(self._seed),
-        )
-        self._core.access.make_first_user()
-        self._connect = self._serve(self._core)
+        with self._given_up():
+            self._core = Core.open(
+                self.data,
+                settings=self._settings,
+                clock=self._clock,
+                worker=self._worker,
+                files=self._files,
+                rng=random.Random(self._seed),
+            )
+            self._core.access.make_first_user()
+            self._connect = self._serve(self._core)
 
     def connect(self) -> "InProcessLink":
         link = InProcessLink(self, self._connect())
@@ -151,7 +157,7 @@ class InProcess(Broker):
 
     def turn(self) -> None:
         rng, core = self.rng, self.core
-        try:
+        with self._given_up():
             for link in self._links:
                 link.feed(rng)
             core.commit()
@@ -165,6 +171,12 @@ class InProcess(Broker):
                 core.poll()
                 for link in self._links:
                     link.face.check()
+
+    @contextmanager
+    def _given_up(self) -> Iterator[None]:
+        """Where a disk fails the broker may give up; elsewhere it must not."""
+        try:
+            yield
         except (InterlogError, OSError) as error:
             if not self._files.faults:
                 raise
@@ -236,9 +248,13 @@ class InProcessLink:
         return self.take()
 
     def take(self) -> bytes:
-        heard, self._heard = self._heard, b""
+        heard = self.last_words()
         if not heard and self.face.closed:
             raise self._broker.hung_up()
+        return heard
+
+    def last_words(self) -> bytes:
+        heard, self._heard = self._heard, b""
         return heard
 
 
@@ -371,6 +387,12 @@ class SocketLink:
         heard, self._heard = self._heard, b""
         if not heard and self._ended:
             raise Gone
+        return heard
+
+    def last_words(self) -> bytes:
+        while not self._ended:
+            self.collect()
+        heard, self._heard = self._heard, b""
         return heard
 
     def close(self) -> None:

@@ -3,9 +3,6 @@
 A failure tells the seed, what happened in it and what was wrong, and the command that plays it alone again.
 """
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from interlog.faces.amqp.channel import Channel
@@ -20,14 +17,6 @@ SLOW = {Mode.PROCESS: 5}  # so many times fewer in a soak
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     parametrize(metafunc, "amqp_seeds", SEEDS, PIECE, SLOW)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Brokers that are killed have much to tell, and a failure's story says it better."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def play(mode: Mode, seeds: range) -> None:

@@ -3,9 +3,6 @@
 A failure tells the seed, what happened in it and what differed, and the command that plays it alone again.
 """
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from tests.crash.engine import Mode
@@ -41,14 +38,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def name(piece: Piece) -> str:
     return f"{piece.mode.value}-{piece.first}-{piece.first + piece.seeds - 1}"
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Brokers that are killed have much to tell, and a failure's story says it better."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def play(piece: Piece) -> None:
