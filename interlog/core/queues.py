@@ -106,6 +106,11 @@ class Queue(Ready):
     def bytes(self) -> int:
         return self.ready_bytes + self._leased_bytes
 
+    @property
+    def acknowledged_end(self) -> int:
+        """Nothing before it is wanted any more."""
+        return self.state.ranges.floor
+
     def memory_bytes(self) -> int:
         """About what it holds in memory."""
         return self._ready_memory() + self._leased_bytes + OVERHEAD_BYTES * self.leased

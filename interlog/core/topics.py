@@ -17,6 +17,7 @@ from interlog.base.errors import InvalidError, LimitError, NotFoundError, Offset
 from interlog.core import markers
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Settings, TopicItem, What
+from interlog.core.committed import Committed
 from interlog.core.producers import Producers
 from interlog.core.retention import Retention
 from interlog.core.topic_settings import TopicSettings, check_settings, settings_of
@@ -41,7 +42,9 @@ class Storage(Protocol):
     def partition(self, partition: int) -> Partition: ...
     def add_batch(self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int) -> None: ...
     def set_log_start(self, partition: int, offset: int) -> None: ...
-    def read_records(self, partition: int, offset: int, max_bytes: int) -> Iterator[tuple[int, Record]]: ...
+    def read_records(
+        self, partition: int, offset: int, max_bytes: int, wants: Callable[[batches.BatchHeader], bool]
+    ) -> Iterator[tuple[int, Record]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +216,13 @@ class Topic:
     def read(self, index: int, offset: int, max_bytes: int, *, at_least_one: bool = True) -> list[Slice]:
         return self._log(index).partition.read(offset, max_bytes, at_least_one=at_least_one)
 
-    def records(self, index: int, offset: int, max_bytes: int) -> Iterator[tuple[int, Record]]:
-        """Unpacked, out of about so many bytes of batches."""
-        return self._topics.storage.read_records(self._log(index).partition.id, offset, max_bytes)
+    def records(self, index: int, offset: int, max_bytes: int) -> tuple[list[tuple[int, Record]], int]:
+        """Those that are committed, out of about so many bytes of batches, and the offset to read on from."""
+        topics, partition = self._topics, self._log(index).partition.id
+        committed = Committed(topics.producers, partition, offset)
+        if not committed.may_read:
+            return [], offset
+        return list(topics.storage.read_records(partition, offset, max_bytes, committed.wants)), committed.next
 
     def offset_for_time(self, index: int, timestamp_ms: int) -> tuple[int, int] | None:
         return self._log(index).partition.offset_for_time(timestamp_ms)

@@ -4,7 +4,7 @@ In comes what the core decided (`add`, `add_batch`, `create_partition`, …), ga
 appends it and hands back the ticket that those who must wait have parked on. Out go slices of partitions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,11 +157,18 @@ class Storage:
         self.add(EntryKind.LOG_START, partition, offset.to_bytes(8, "little"))
         self.partition(partition).set_log_start(offset)
 
-    def read_records(self, partition: int, offset: int, max_bytes: int) -> Iterator[tuple[int, Record]]:
-        """Records from offset on, out of batches of about max_bytes in all; at least one batch if there is one."""
+    def read_records(
+        self, partition: int, offset: int, max_bytes: int, wants: Callable[[batches.BatchHeader], bool] | None = None
+    ) -> Iterator[tuple[int, Record]]:
+        """Records from offset on, out of batches of about max_bytes in all; at least one batch if there is one.
+
+        Batches that are not wanted are not unpacked.
+        """
         for part in self.partition(partition).read(offset, max_bytes):
             data = slice_bytes(part)
-            for position, _ in batches.batches(data):
+            for position, header in batches.batches(data):
+                if wants is not None and not wants(header):
+                    continue
                 for at, record in batches.decode(data, position, limit_bytes=self._decode_limit_bytes, verify=False):
                     if at >= offset:
                         yield at, record

@@ -63,7 +63,9 @@ class FakeStorage:
     def add_batch(self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int) -> None:
         self.placing.append((partition, batch, base, last, max_timestamp_ms))
 
-    def read_records(self, partition: int, offset: int, max_bytes: int) -> Iterator[tuple[int, Record]]:
+    def read_records(
+        self, partition: int, offset: int, max_bytes: int, wants: Callable[[batches.BatchHeader], bool]
+    ) -> Iterator[tuple[int, Record]]:
         raise NotImplementedError
 
     def set_log_start(self, partition: int, offset: int) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from interlog.core.deaths import DEATHS, EXCHANGE, KEYS, deaths_of, header
 from interlog.core.dedupe import KEY_BYTES, KEY_PROPERTY, TTL_PROPERTY
 from interlog.core.leases import Message
-from interlog.faces.amqp.errors import ReplyCode
+from interlog.faces.amqp import foreign
+from interlog.faces.amqp.errors import AmqpError, ReplyCode
 from interlog.faces.amqp.frames import BODY, END, HEAD, HEADER, METHOD
 from interlog.faces.amqp.properties import (
     PERSISTENT,
@@ -27,7 +28,7 @@ from interlog.faces.amqp.properties import (
 )
 from interlog.faces.amqp.tables import read_table
 from interlog.faces.amqp.values import Int64, Timestamp
-from interlog.faces.amqp.wire import ONE, short
+from interlog.faces.amqp.wire import MAX_SHORT, ONE, short
 from interlog.journal.record import Headers, Record
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ OWN: Final = (b"interlog.", b"amqp.")  # headers of these names are not the mess
 _SPECIAL: Final = frozenset(("CC", "BCC", "x-delay", "x-deduplication-header"))
 _REMEMBERED: Final = 4_096
 REMEMBERED_BYTES: Final = 512  # of properties: longer ones seldom come twice
+
+_UNREADABLE: Final = (AmqpError, ValueError, LookupError, TypeError, AttributeError)
 
 _TAG: Final = Struct(">QB")
 _DELIVER: Final = b"\x00\x3c\x00\x3c"
@@ -158,34 +161,40 @@ def with_properties(content: Content) -> Mapping[Any, Any]:
 # -- records as deliveries
 
 
-def wire_of(record: Record) -> tuple[bytes, bytes]:
+def wire_of(record: Record, body_max: int) -> tuple[bytes, bytes]:
     """The exchange as a short string, and the properties, as the message is delivered."""
     headers = record.headers
-    if not headers or headers[0][0] != PROPERTIES:
-        return _foreign(record)
-    properties = headers[0][1] or b"\x00\x00"
-    if len(headers) == 1:
-        return b"\x00", properties
+    if headers and headers[0][0] == PROPERTIES:
+        properties = headers[0][1] or b"\x00\x00"
+        if len(headers) == 1:
+            return b"\x00", properties
+    else:
+        properties = foreign.properties_of(record, body_max)
+        if not headers:
+            return b"\x00", properties
     exchange = header(record, EXCHANGE) or b""
     if headers[-1][0] == DEATHS:
         properties = _with_deaths(record, properties)
     return ONE[len(exchange)] + exchange, properties
 
 
-def _foreign(record: Record) -> tuple[bytes, bytes]:
-    """A message that came by another protocol."""
-    table: dict[str, Any] = {}
-    for name, value in record.headers:
-        if not name.startswith(b"interlog."):
-            table[name.decode("utf-8", "replace")[:127]] = value
-    made = Properties(delivery_mode=PERSISTENT, timestamp=max(record.timestamp_ms, 0) // 1000)
-    if table:
-        made.headers = table
-    exchange = header(record, EXCHANGE) or b""
-    properties = made.encode()
-    if record.headers and record.headers[-1][0] == DEATHS:
-        properties = _with_deaths(record, properties)
-    return ONE[len(exchange)] + exchange, properties
+def stream_wire_of(record: Record, offset: int, body_max: int) -> tuple[bytes, bytes, bytes]:
+    """Exchange, routing key and properties of a record of a stream, which any protocol may have written.
+
+    So what it says of AMQP is checked: clients of AMQP get nothing that they cannot read.
+    """
+    at = {"x-stream-offset": Int64(offset)}
+    properties = header(record, PROPERTIES)
+    exchange, key = header(record, EXCHANGE) or b"", record.key or b""
+    if properties is not None and len(exchange) <= MAX_SHORT and len(key) <= MAX_SHORT:
+        try:
+            scan(properties)
+            if header(record, DEATHS) is not None:
+                properties = _with_deaths(record, properties)
+            return ONE[len(exchange)] + exchange, key, with_headers(properties, at)
+        except _UNREADABLE:
+            pass  # somebody else's header of that name
+    return b"\x00", foreign.routing_key(record), with_headers(foreign.properties_of(record, body_max), at)
 
 
 def _with_deaths(record: Record, properties: bytes) -> bytes:
@@ -255,7 +264,7 @@ class Deliveries:
             if record.headers is not headers or len(body) != size or record.key != key or told:
                 headers, key, size = record.headers, record.key or b"", len(body)
                 before, after = self._around_tag(record, offset, delivered, body_max)
-                if told:
+                if told or not headers:  # those without headers tell their own time
                     headers = None
             if size <= body_max:
                 parts += (
@@ -272,15 +281,17 @@ class Deliveries:
 
     def _around_tag(self, record: Record, offset: int, delivered: int, body_max: int) -> tuple[bytes, bytes]:
         """The frames of a message but for its tag, up to where its body begins."""
-        if record.headers is not self._headers:
-            self._exchange, self._properties = wire_of(record)
-            self._headers = record.headers
-        exchange, properties, number = self._exchange, self._properties, self._number
-        if delivered and self._counts:
-            properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
-        elif self._offsets:
-            properties = with_headers(properties, {"x-stream-offset": Int64(offset)})
-        key = record.key or b""
+        number = self._number
+        if self._offsets:
+            exchange, key, properties = stream_wire_of(record, offset, body_max)
+        else:
+            if record.headers is not self._headers:
+                self._exchange, self._properties = wire_of(record, body_max)
+                self._headers = record.headers or None
+            exchange, properties = self._exchange, self._properties
+            if delivered and self._counts:
+                properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
+            key = record.key or b""
         size = len(record.value or b"")
         method = self._method
         before = HEAD.pack(METHOD, number, len(method) + _TAG.size + len(exchange) + 1 + len(key)) + method
@@ -294,7 +305,7 @@ class Deliveries:
 def got(channel: int, tag: int, message: Message, left: int, body_max: int, *, counts: bool) -> bytes:
     """A message that was asked for: get-ok and its content."""
     _, record, delivered, redelivered, _, _ = message
-    exchange, properties = wire_of(record)
+    exchange, properties = wire_of(record, body_max)
     if delivered and counts:
         properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
     key = record.key or b""

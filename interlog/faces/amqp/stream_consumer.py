@@ -6,7 +6,6 @@ makes room for more and changes nothing else: nothing is taken out of a stream b
 
 import re
 from collections import deque
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -153,19 +152,17 @@ class StreamConsumer:
                 self._next.append(topic.log_start(index))
             start = max(self._next[index], topic.log_start(index))
             while start < topic.log_end(index) and not self._ahead:
-                for offset, record in self._records(index, start):
-                    start = offset + 1
-                    if self._wants(record):
-                        self._ahead.append((offset, record))
+                found, after = topic.records(index, start, READ_BYTES)
+                if after == start:
+                    break  # a transaction is still open there
+                start = after
+                self._ahead.extend(one for one in found if self._wants(one[1]))
             self._next[index] = start
             if self._ahead:
                 return True
             if index not in self._watches:
                 self._watches[index] = topic.watch(index, partial(self._grown, index))
         return False
-
-    def _records(self, index: int, start: int) -> Iterator[tuple[int, Record]]:
-        return self.topic.records(index, start, READ_BYTES)
 
     def _wants(self, record: Record) -> bool:
         if self._values is None:

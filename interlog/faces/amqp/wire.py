@@ -16,6 +16,7 @@ READ_ERRORS: Final = (IndexError, struct.error, UnicodeDecodeError)
 
 ONE: Final = tuple(bytes((n,)) for n in range(256))  # an octet as bytes
 SIZE: Final = Struct(">I")
+MAX_SHORT: Final = 255  # bytes of a short string
 
 
 class Method:

@@ -36,6 +36,14 @@ class View:
     def partition(self, index: int) -> Partition | None:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
+    def log_start(self, index: int) -> int:
+        """Of a queue: up to where it has been acknowledged."""
+        partition = self.partitions[index]
+        queue = self._core.queue_of(partition.id) if self.topic is None else None
+        if queue is None:
+            return partition.log_start
+        return min(max(partition.log_start, queue.acknowledged_end), partition.log_end)
+
     def watch(self, index: int, wake: Callable[[], None]) -> Cancels:
         """Call back once, when the partition has grown or is gone."""
         if self.topic is not None:

@@ -213,7 +213,9 @@ class Fetch:
             error = check_epoch(core, wanted.epoch)
             if error:
                 raise KafkaError(error)
-        offset, log_start, log_end = wanted.offset, partition.log_start, partition.log_end
+        offset, log_start, log_end = wanted.offset, view.log_start(wanted.index), partition.log_end
+        if view.topic is None and 0 <= offset < log_start:
+            offset = log_start  # a queue's consumers were faster: that is no loss, and no error
         stable = last_stable(core, partition)
         if wanted.fetched_epoch != NO_EPOCH:
             epoch, end = end_of_epoch(core, partition, wanted.fetched_epoch)
@@ -225,7 +227,7 @@ class Fetch:
         if offset >= readable and log_start <= offset <= log_end:
             slices: list[Slice] = []
         else:
-            slices = self._slices(wanted, view, partition)
+            slices = self._slices(wanted, offset, view, partition)
             if readable < log_end:
                 slices = cut(slices, readable)
         found = FetchedPartition(wanted.index, 0, log_end, stable, log_start, slices)
@@ -235,13 +237,13 @@ class Fetch:
             self._size += len(slices[0]) if len(slices) == 1 else sum(map(len, slices))
         return found
 
-    def _slices(self, wanted: Wanted, view: View, partition: Partition) -> list[Slice]:
+    def _slices(self, wanted: Wanted, offset: int, view: View, partition: Partition) -> list[Slice]:
         room = min(wanted.max_bytes, self._max_bytes - self._size)
         first = not self._size
         if room <= 0 and not first:
             return []
         try:
-            slices = partition.read(wanted.offset, room, at_least_one=first)
+            slices = partition.read(offset, room, at_least_one=first)
         except OffsetOutOfRangeError:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE) from None
         except InterlogError as error:

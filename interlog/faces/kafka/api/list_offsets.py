@@ -1,5 +1,6 @@
 """ListOffsets: where a log begins and ends, and which offset belongs to a time."""
 
+from collections import Counter
 from typing import Final
 
 from interlog.base.errors import InterlogError
@@ -38,12 +39,12 @@ def handle(request: Request, body: ListOffsetsRequest) -> ListOffsetsResponse:
     for topic in body.topics:
         view = request.service.views.find(request.namespace, topic.name)
         seen = may_see(request.connection, topic.name)
-        asked = [one.partition_index for one in topic.partitions]
+        asked = Counter(one.partition_index for one in topic.partitions)
         answers = []
         for one in topic.partitions:
             if not seen:
                 answers.append(_refusal(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-            elif asked.count(one.partition_index) > 1:
+            elif asked[one.partition_index] > 1:
                 answers.append(_refusal(one, ErrorCode.INVALID_REQUEST))
             else:
                 answers.append(_answer(request, view, one, committed=body.isolation_level == 1))
@@ -55,7 +56,7 @@ def _answer(
     request: Request, view: View | None, asked: ListOffsetsPartition, *, committed: bool
 ) -> ListOffsetsPartitionResponse:
     partition = None if view is None else view.partition(asked.partition_index)
-    if partition is None:
+    if view is None or partition is None:
         return _refusal(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     error = check_epoch(request.core, asked.current_leader_epoch)
     if error:
@@ -65,20 +66,21 @@ def _answer(
     end = last_stable(request.core, partition) if committed else partition.log_end
     try:
         if request.version == 0:
-            return _old(asked, partition, end)
-        offset, timestamp, epoch = _find(request, partition, asked.timestamp, end)
+            return _old(asked, view, partition, end)
+        offset, timestamp, epoch = _find(request, view, asked, partition, end)
     except InterlogError as error:
-        log.error("a time could not be looked up", topic=view.name if view else "", reason=error)
+        log.error("a time could not be looked up", topic=view.name, reason=error)
         return _refusal(asked, ErrorCode.KAFKA_STORAGE_ERROR)
     return ListOffsetsPartitionResponse(asked.partition_index, 0, [], timestamp, offset, epoch)
 
 
-def _find(request: Request, partition: Partition, timestamp: int, end: int) -> Found:
-    core = request.core
+def _find(request: Request, view: View, asked: ListOffsetsPartition, partition: Partition, end: int) -> Found:
+    core, timestamp = request.core, asked.timestamp
     if timestamp == LATEST:
         return end, -1, core.storage.epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return partition.log_start, -1, epoch_of(core, partition, partition.log_start)
+        start = view.log_start(asked.partition_index)
+        return start, -1, epoch_of(core, partition, start)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _NONE  # all is local
     if timestamp == MAX_TIMESTAMP:
@@ -91,10 +93,10 @@ def _find(request: Request, partition: Partition, timestamp: int, end: int) -> F
     return *found, epoch_of(core, partition, found[0])
 
 
-def _old(asked: ListOffsetsPartition, partition: Partition, end: int) -> ListOffsetsPartitionResponse:
+def _old(asked: ListOffsetsPartition, view: View, partition: Partition, end: int) -> ListOffsetsPartitionResponse:
     """Version 0 asks for the offsets at which segments begin, newest first, before a time."""
-    offsets = [partition.log_start]
-    if asked.timestamp == LATEST and end > partition.log_start:
+    offsets = [view.log_start(asked.partition_index)]
+    if asked.timestamp == LATEST and end > offsets[0]:
         offsets.insert(0, end)
     elif asked.timestamp >= 0:
         found = partition.offset_for_time(asked.timestamp)
