@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 PATIENCE_SECONDS = 15.0  # never waited for when all is well
 

@@ -19,6 +19,7 @@ from interlog.base.errors import (
 )
 from interlog.core.catalog import Catalog
 from interlog.core.producers import Producers
+from interlog.core.retention import GRACE_MS
 from interlog.core.topic_settings import check_settings, compaction_of, settings_of
 from interlog.core.topics import Appended, Topic, Topics
 from interlog.journal import batch as batches
@@ -337,10 +338,28 @@ def test_retention_moves_starts_unless_the_topic_only_compacts(rig: Rig) -> None
     assert rig.topics.retain(NOW_MS) == 0
 
 
+def test_what_comes_too_old_stays_for_a_while_unless_settings_change(rig: Rig) -> None:
+    topics = [rig.topics.create("/", name, 1, {"retention_ms": 1000}) for name in ("waits", "altered")]
+    rig.topics.retain(NOW_MS)
+    for topic in topics:
+        topic.append_batch(0, batches.encode([record(b"v", NOW_MS - 5_000)], base_offset=0))
+    rig.tick()
+    assert rig.topics.retain(NOW_MS) == 0
+    for later_ms in (GRACE_MS // 2, GRACE_MS - 1):
+        topics[0].append_batch(0, batches.encode([record(b"v", NOW_MS - 5_000)], base_offset=0))
+        rig.tick()
+        assert rig.topics.retain(NOW_MS + later_ms) == 0
+    rig.topics.alter("/", "altered", {"retention_ms": 500})
+    assert rig.topics.retain(NOW_MS + GRACE_MS - 1) == 1
+    assert rig.topics.retain(NOW_MS + GRACE_MS) == 1
+    assert [topic.log_start(0) for topic in topics] == [3, 1]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_retention_looks_where_there_is_something_to_do(rig: Rig, seed: int) -> None:
     rng = random.Random(seed)
     now_ms = 1_000
+    rig.topics.retention.grace_ms = 0
     for number in range(4):
         settings = {"retention_ms": rng.choice((-1, 50, 400)), "retention_bytes": rng.choice((-1, 500, 9_000))}
         rig.topics.create("/", f"t{number}", 2, settings)
