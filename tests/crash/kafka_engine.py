@@ -69,7 +69,8 @@ def _run(broker: Broker, mode: Mode, rng: random.Random, tell: Callable[[str], N
             story.work(rng.randint(broker.deeds // 2, broker.deeds * 2))
             tell(f"life {life}: the story was told to its end")
         except (PowerCut, Gone) as end:
-            tell(f"life {life}: {str(end) or 'killed'}, after {story.records - before} records")
+            why = str(end).replace(str(broker.data), broker.data.name) or "killed"
+            tell(f"life {life}: {why}, after {story.records - before} records")
         died = broker.dead()
         story.last_words()
         power = power or died
