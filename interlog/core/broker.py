@@ -107,7 +107,8 @@ class Core:
         self.deadlines = Deadlines(clock)
         self.memory = MemoryBudget(settings.memory_bytes)
         self.producers = Producers(self.storage, clock, settings.producer_expiration_ms)
-        self.topics = Topics(self.storage, self.catalog, clock, self.producers)
+        self.policies = Policies(self.catalog)
+        self.topics = Topics(self.storage, self.catalog, clock, self.producers, self.policies)
         self.transactions = Transactions(
             self.storage,
             self.topics,
@@ -118,7 +119,6 @@ class Core:
             max_timeout_ms=settings.transaction_max_timeout_ms,
             expiration_ms=settings.transaction_expiration_ms,
         )
-        self.policies = Policies(self.catalog)
         self.exchanges = Exchanges(self.catalog, self.policies, clock)
         self.work_queues = WorkQueues(self.catalog, self.exchanges, self.policies, self._lane, clock)
         self.publishing = Publishing(

@@ -2,8 +2,9 @@
 
 Comes in: policies to keep (objects of kind "policy" and "operator_policy" of a namespace) and names of things. Goes
 out: what policy says of a thing. Of the policies whose pattern is found in a name, the one of highest priority holds,
-whole, and of equal ones the first by name. An operator's policies are a second set that only sets limits: where both
-say something, the lower limit holds. What a thing was declared with itself is weighed against that by who declared it.
+whole, and of equal ones the first by name. An operator's policies are a second set that only sets limits, and what
+happens at them: where both say something, the lower limit holds, and the operator's word. What a thing was declared
+with itself is weighed against that by who declared it.
 """
 
 import re
@@ -14,8 +15,10 @@ from typing import Any, ClassVar, Final
 from interlog.base.errors import InvalidError
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import MAX_NAME_BYTES, Change, Namespace, ObjectItem, What, check_name
+from interlog.core.queue_settings import DECLARED
 from interlog.core.queue_settings import check_settings as check_queue_settings
 from interlog.core.topic_settings import check_settings as check_topic_settings
+from interlog.core.topic_settings import lower_limit
 
 POLICY: Final = "policy"
 OPERATOR_POLICY: Final = "operator_policy"
@@ -32,7 +35,7 @@ _RETENTION: Final = ("retention_ms", "retention_bytes")
 _OF_TOPICS: Final = (*_RETENTION, "segment_bytes", "segment_ms")
 _ALTERNATE: Final = "alternate"
 KEYS: Final = (*_OF_QUEUES, *_OF_TOPICS, _ALTERNATE)
-OPERATOR_KEYS: Final = (*_LIMITS, *_RETENTION)
+OPERATOR_KEYS: Final = (*_LIMITS, *_RETENTION, "overflow")
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -120,7 +123,8 @@ class Policies:
             policy, operator = rules.first(0, name, applies), rules.first(1, name, applies)
             cached = dict(policy.definition) if policy is not None else {}
             for key, limit in (operator.definition if operator is not None else _NOTHING).items():
-                cached[key] = _lower(cached[key], limit) if key in cached else limit
+                cached[key] = lower_limit(cached[key], limit) if key in cached and isinstance(limit, int) else limit
+            cached.pop(DECLARED, None)
             if len(rules.cache) >= _CACHED:
                 rules.cache.clear()
             rules.cache[target, name] = cached
@@ -166,13 +170,6 @@ def _applies(target: str) -> tuple[str, ...]:
     return ("all", target) if target == _EXCHANGES else ("all", "queues", target)
 
 
-def _lower(one: int, other: int) -> int:
-    """Of two limits; below zero there is none."""
-    if one < 0 or other < 0:
-        return max(one, other)
-    return min(one, other)
-
-
 def _check(pattern: str, definition: Mapping[str, Any], apply_to: str, operator: bool) -> None:
     try:
         if len(pattern.encode()) > MAX_PATTERN_BYTES:
@@ -186,6 +183,8 @@ def _check(pattern: str, definition: Mapping[str, Any], apply_to: str, operator:
         raise InvalidError("a policy without a definition says nothing")
     allowed, whose = (OPERATOR_KEYS, "an operator's policy") if operator else (KEYS, "a policy")
     for key, value in definition.items():
+        if key == DECLARED and isinstance(value, Mapping):
+            continue
         if key not in allowed:
             raise InvalidError(f"{key!r} is nothing that {whose} can set; there are {', '.join(allowed)}")
         if value is None:

@@ -12,7 +12,8 @@ from heapq import heappop, heappush
 from typing import Final, Protocol
 
 from interlog.core.catalog import Catalog
-from interlog.core.catalog_objects import Change, TopicItem, What
+from interlog.core.catalog_objects import Change, ObjectItem, TopicItem, What
+from interlog.core.policies import Policies
 from interlog.core.topic_settings import TopicSettings, settings_of
 from interlog.journal.partition import Partition
 from interlog.journal.retention import next_due_ms, retain
@@ -29,10 +30,11 @@ class Storage(Protocol):
 class Retention:
     """The log starts of all topics' partitions."""
 
-    def __init__(self, storage: Storage, catalog: Catalog) -> None:
+    def __init__(self, storage: Storage, catalog: Catalog, policies: Policies) -> None:
         self._storage = storage
         self._catalog = catalog
         self.grace_ms = GRACE_MS
+        self._policies = policies
         self._changed: dict[int, None] = {}
         self._altered: dict[int, None] = {}  # those whose settings have changed: they act at once
         self._due: list[tuple[int, int]] = []  # a heap; an item that no longer says what _due_ms says is stale
@@ -53,6 +55,9 @@ class Retention:
                 self._changed.update(dict.fromkeys(item.partitions))
             if change.what is What.CHANGED:
                 self._altered.update(dict.fromkeys(item.partitions))
+        elif isinstance(item, ObjectItem) and item.kind in Policies.KINDS:
+            self._settings.clear()
+            self._everything_ms = 0
 
     def retain(self, now_ms: int) -> int:
         """Move the log starts that may move; how many they were."""
@@ -96,5 +101,5 @@ class Retention:
         key = (item.namespace, item.name)
         settings = self._settings.get(key)
         if settings is None:
-            settings = self._settings[key] = settings_of(item.settings)
+            settings = self._settings[key] = settings_of(item.settings, self._policies.of_queue(*key, "stream"))
         return settings

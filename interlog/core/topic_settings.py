@@ -34,6 +34,7 @@ _WORDS: Final = {
     "durability": ("default", "sync", "os"),
     "compression": ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
 }
+_LIMITS: Final = ("retention_ms", "retention_bytes")
 _NOTES: Final = "notes"  # names and texts that a face keeps with the topic, and that mean nothing here
 ALLOWED: Final = (*_NUMBERS, *_WORDS, _NOTES)
 
@@ -109,10 +110,21 @@ def _check_notes(notes: object) -> None:
             raise InvalidError(f"a note of a topic is a name and a text of at most {_MOST_NOTE_LETTERS} letters")
 
 
-def settings_of(kept: Mapping[str, Any]) -> TopicSettings:
-    """All settings, as kept or else their defaults. What an older version did not know to refuse has no effect."""
+def settings_of(kept: Mapping[str, Any], policy: Mapping[str, Any] | None = None) -> TopicSettings:
+    """All settings, as kept or as the policy says or else their defaults; of two limits the smaller one.
+
+    What an older version did not know to refuse has no effect.
+    """
+    if policy:
+        limits = {name: lower_limit(kept.get(name, -1), policy[name]) for name in _LIMITS if name in policy}
+        kept = {**policy, **kept, **limits}
     values = {name: kept.get(name, default) for name, (_, _, default) in _NUMBERS.items()}
     return TopicSettings(**values, **{name: kept.get(name, words[0]) for name, words in _WORDS.items()})
+
+
+def lower_limit(one: int, other: int) -> int:
+    """Of two limits; below zero there is none."""
+    return max(one, other) if min(one, other) < 0 else min(one, other)
 
 
 def compaction_of(kept: Mapping[str, Any]) -> CompactionSettings | None:

@@ -18,6 +18,7 @@ from interlog.core import markers
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Settings, TopicItem, What
 from interlog.core.committed import Committed
+from interlog.core.policies import Policies
 from interlog.core.producers import Producers
 from interlog.core.retention import Retention
 from interlog.core.topic_settings import TopicSettings, check_settings, settings_of
@@ -253,11 +254,18 @@ class Topics:
     Topics are asked for once the journal is replayed: where a log ends must be known by then.
     """
 
-    def __init__(self, storage: Storage, catalog: Catalog, clock: Clock, producers: Producers) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        clock: Clock,
+        producers: Producers,
+        policies: Policies | None = None,
+    ) -> None:
         self.storage = storage
         self.clock = clock
         self.producers = producers
-        self.retention = Retention(storage, catalog)
+        self.retention = Retention(storage, catalog, Policies(catalog) if policies is None else policies)
         self.gathering: dict[_Log, None] = {}  # those that have gathered records in this tick
         self.grown: dict[_Log, None] = {}  # those that have got batches in this tick
         self._catalog = catalog

@@ -11,6 +11,7 @@ from typing import Any, Final
 from interlog.base.errors import InvalidError, NotFoundError
 from interlog.core.broker import Core
 from interlog.core.policies import OPERATOR_KEYS, Policy
+from interlog.core.queue_settings import DECLARED
 from interlog.web.guard import Call, Guard, Needs, lasting
 from interlog.web.http import Response, json_response
 from interlog.web.router import Routes
@@ -34,10 +35,23 @@ _SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _NAMES: Final = {setting: name for name, settings in _SETTINGS.items() for setting in settings}
 
-# What RabbitMQ's policies may say and one node has no use for: taken, and without effect.
+# What RabbitMQ's policies may say and one node has no use for: kept, shown, and without effect.
 _WITHOUT_EFFECT: Final = frozenset(
-    ("queue-mode", "queue-version", "queue-leader-locator", "queue-master-locator", "dead-letter-strategy")
-) | frozenset(("ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure"))
+    (
+        "queue-mode",
+        "queue-version",
+        "queue-leader-locator",
+        "queue-master-locator",
+        "dead-letter-strategy",
+        "max-in-memory-length",
+        "max-in-memory-bytes",
+        "initial-cluster-size",
+        "target-group-size",
+        "stream-filter-size-bytes",
+        *("ha-mode", "ha-params", "ha-sync-mode", "ha-sync-batch-size"),
+        *("ha-promote-on-shutdown", "ha-promote-on-failure"),
+    )
+)
 
 _AGE: Final = re.compile(r"([0-9]{1,12})([YMDhms])")
 _AGE_MS: Final = {"Y": 31_536_000_000, "M": 2_592_000_000, "D": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
@@ -126,8 +140,14 @@ def _shown(policy: Policy) -> dict[str, Any]:
         "pattern": policy.pattern,
         "apply-to": policy.apply_to,
         "priority": policy.priority,
-        "definition": dict(_as_rabbitmq(key, value) for key, value in policy.definition.items()),
+        "definition": _definition(policy.definition),
     }
+
+
+def _definition(settings: Mapping[str, Any]) -> dict[str, Any]:
+    shown = dict(_as_rabbitmq(key, value) for key, value in settings.items() if key != DECLARED)
+    shown.update(settings.get(DECLARED, {}))
+    return shown
 
 
 def _as_rabbitmq(setting: str, value: Any) -> tuple[str, Any]:
@@ -141,6 +161,7 @@ def _settings(definition: Mapping[str, Any], operator: bool) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, value in definition.items():
         if name in _WITHOUT_EFFECT:
+            settings.setdefault(DECLARED, {})[name] = value
             continue
         if name not in _SETTINGS:
             raise InvalidError(f"{name} is nothing that a policy can set; there are {', '.join(_SETTINGS)}")

@@ -16,6 +16,7 @@ from interlog.web.router import Routes
 
 CREATED, DONE = 201, 204
 _KEPT: Final = ("description", "default_queue_type")
+_QUEUE_TYPES: Final = ("classic", "quorum", "stream")
 
 
 class VhostsApi:
@@ -94,6 +95,8 @@ def _settings(body: dict[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         if not isinstance(value, str):
             raise InvalidError(f"the {name} must be text")
+    if settings.get("default_queue_type", "classic") not in _QUEUE_TYPES:
+        raise InvalidError(f"the default_queue_type is one of {', '.join(_QUEUE_TYPES)}")
     tags = body.get("tags")
     if isinstance(tags, str):
         tags = [tag.strip() for tag in tags.split(",") if tag.strip()]

@@ -336,8 +336,11 @@ def test_policies_over_http_have_rabbitmq_s_names(bench: Bench) -> None:
     assert bench.core.policies.of_queue("/", "q", "classic")["message_ttl_ms"] == 60_000
     stream = bench.core.policies.of_queue("/", "q", "stream")
     assert (stream["retention_ms"], stream["retention_bytes"]) == (7 * 86_400_000, 1_000_000)
-    assert bench.ask("PUT", path, {"pattern": "", "definition": {"expires": 1, "ha-mode": "all"}}) == (204, None)
-    assert bench.ask("GET", path)[1]["definition"] == {"expires": 1}
+    without_effect = {"ha-mode": "all", "queue-mode": "lazy", "max-in-memory-length": 5, "target-group-size": 3}
+    for definition in (without_effect, {"expires": 1, **without_effect}):
+        assert bench.ask("PUT", path, {"pattern": "", "definition": definition}) == (204, None)
+        assert bench.ask("GET", path)[1]["definition"] == definition
+    assert bench.core.policies.of_queue("/", "q", "classic") == {"expires_ms": 1}
     assert bench.ask("DELETE", path) == (204, None)
     assert bench.ask("DELETE", path)[0] == bench.ask("GET", path)[0] == bench.ask("GET", "/api/policies/v")[0] == 404
 
@@ -374,7 +377,9 @@ def test_operators_policies_set_limits_only_and_are_for_administrators(bench: Be
     assert bench.ask("PUT", "/api/operator-policies/%2F/p", body, user="ann:x")[0] == 401
     assert bench.ask("PUT", "/api/operator-policies/%2F/p", body) == (201, None)
     assert [one["name"] for one in bench.ask("GET", "/api/operator-policies")[1]] == ["p"]
-    body["definition"] = {"overflow": "drop-head"}
+    body["definition"] = {"overflow": "drop-head", "message-ttl": 5}
+    assert bench.ask("PUT", "/api/operator-policies/%2F/p", body)[0] == 204
+    body["definition"] = {"dead-letter-exchange": "x"}
     assert bench.ask("PUT", "/api/operator-policies/%2F/p", body)[0] == 400
     bench.ask("PUT", "/api/vhosts/secret")
     assert bench.ask("PUT", "/api/policies/secret/p", body, user="ann:x")[0] == 404

@@ -84,6 +84,21 @@ def test_an_operators_limits_hold_where_they_are_lower(policies: Policies) -> No
     assert policies.of_queue("/", "q", "classic") == {}
 
 
+def test_an_operator_says_what_happens_at_a_limit(policies: Policies) -> None:
+    policies.put("/", "p", "q", {"max_length": 10, "overflow": "reject-publish"})
+    policies.put("/", "p", "q", {"overflow": "drop-head"}, operator=True)
+    assert policies.of_queue("/", "q", "classic") == {"max_length": 10, "overflow": "drop-head"}
+
+
+def test_what_a_face_keeps_with_a_policy_sets_nothing(policies: Policies) -> None:
+    made = policies.put("/", "p", "q", {"declared": {"ha-mode": "all"}})
+    assert made.definition == {"declared": {"ha-mode": "all"}}
+    assert policies.for_queue("/", "q", "classic") == made
+    assert policies.of_queue("/", "q", "classic") == policies.of_exchange("/", "q") == {}
+    with pytest.raises(InvalidError, match="'declared' is nothing"):
+        policies.put("/", "p", "q", {"declared": "all"})
+
+
 def test_changes_hold_at_once_and_are_counted(catalog: Catalog, policies: Policies) -> None:
     seen: list[Any] = []
     watched = Catalog(FakeStorage())

@@ -6,8 +6,8 @@ from interlog.base.errors import InequivalentError, InUseError, InvalidError, Li
 from interlog.core.exchanges import Exchange
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
-from interlog.faces.amqp.arguments import EXCHANGE_NAMES, exchange_settings, exchange_type
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
+from interlog.faces.amqp.exchange_arguments import EXCHANGE_NAMES, exchange_settings, exchange_type
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel

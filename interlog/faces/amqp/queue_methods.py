@@ -96,7 +96,9 @@ def _make(channel: "Channel", method: m.QueueDeclare, name: str) -> WorkQueue | 
     connection, core = channel.connection, channel.core
     vhost = connection.vhost
     arguments = method.arguments
-    kind = queue_kind(name, vhost, arguments)
+    kind = queue_kind(name, vhost, arguments, _default_kind(channel, method))
+    if kind != "classic":
+        arguments = arguments | {"x-queue-type": kind}
     taken = core.work_queues.find(vhost, name)
     if taken is not None:
         check_owner(channel, taken)
@@ -105,7 +107,7 @@ def _make(channel: "Channel", method: m.QueueDeclare, name: str) -> WorkQueue | 
     try:
         if kind == "stream":
             return _make_stream(channel, name, arguments)
-        settings = queue_settings(name, vhost, arguments)
+        settings = queue_settings(kind, name, vhost, arguments)
         exchange = settings.get("dead_letter_exchange")
         if exchange is not None:
             connection.check_access("read", "queue", name)
@@ -125,6 +127,14 @@ def _make(channel: "Channel", method: m.QueueDeclare, name: str) -> WorkQueue | 
             connection.owned = {one: None for one in connection.owned if not one.closed}
         connection.owned[queue] = None
     return queue
+
+
+def _default_kind(channel: "Channel", method: m.QueueDeclare) -> str:
+    """What a queue is whose arguments do not say it: what the vhost says, where the queue can be that."""
+    if not method.durable or method.exclusive or method.auto_delete:
+        return "classic"
+    settings = channel.core.catalog.namespace(channel.connection.vhost).settings
+    return str(settings.get("default_queue_type", "classic"))
 
 
 def _check_replicated(kind: str, name: str, vhost: str, method: m.QueueDeclare) -> None:

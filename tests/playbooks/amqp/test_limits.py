@@ -477,13 +477,15 @@ def test_priorities_and_length(client: Client) -> None:
 # -- how long a message may be held
 
 
-@pytest.mark.parametrize("how", ["queue", "consumer", "broker"])
+@pytest.mark.parametrize("how", ["queue", "policy", "consumer", "broker"])
 def test_consumer_timeout(tmp_path: Any, how: str) -> None:
     timeout: dict[str, Any] = {"x_consumer_timeout": 5_000}
     face: dict[str, Any] = {"consumer_timeout_ms": 5_000}
     play = Play(tmp_path / "other", **(face if how == "broker" else {}))
     client = play.connect(channels=(1, 2))
     client.queue(**(timeout if how == "queue" else {}))
+    if how == "policy":
+        play.core.policies.put("/", "p", "", {"consumer_timeout_ms": 5_000})
     client.consume(**(timeout if how == "consumer" else {}))
     client.publish(b"a")
     assert client.bodies() == [b"a"]

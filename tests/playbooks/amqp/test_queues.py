@@ -111,7 +111,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("x-queue-type", "fast", "\"unsupported queue type 'fast'\""),
     ("x-queue-mode", "busy", "\"unsupported queue mode 'busy'\""),
     ("x-consumer-timeout", -1, "{value_negative,-1}"),
-    ("x-delivery-limit", "x", '"expected integer, got longstr"'),
+    ("x-queue-version", 3, "\"unsupported queue version '3'\""),
+    ("x-queue-leader-locator", "nearest", "invalid_queue_locator_arg"),
+    ("x-queue-leader-locator", 1, "{unacceptable_type,signedint}"),
+    ("x-dead-letter-routing-key", 1, "{unacceptable_type,signedint}"),
     ("x-message-deduplication", "yes", "{unacceptable_type,longstr}"),
 ]
 
@@ -124,6 +127,48 @@ def test_arguments_that_cannot_be(client: Client, argument: str, value: Any, why
         text=f"invalid arg '{argument}' for queue 'q' in vhost '/': {why}",
     )
     gone(client)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "why"),
+    [
+        ("x-delivery-limit", "x", '"expected integer, got longstr"'),
+        ("x-dead-letter-strategy", "never", "invalid_dlx_strategy"),
+        ("x-max-in-memory-length", -1, "{value_negative,-1}"),
+        ("x-max-in-memory-bytes", -1, "{value_negative,-1}"),
+        ("x-quorum-initial-group-size", 0, "{value_zero,0}"),
+        ("x-quorum-target-group-size", 0, "{value_zero,0}"),
+    ],
+)
+def test_arguments_that_quorum_queues_cannot_have_so(client: Client, argument: str, value: Any, why: str) -> None:
+    client.refused(
+        declare(durable=True, arguments={"x-queue-type": "quorum", argument: value}),
+        code=ReplyCode.PRECONDITION_FAILED,
+        text=f"invalid arg '{argument}' for queue 'q' in vhost '/': {why}",
+    )
+
+
+def test_arguments_without_effect_on_one_node(client: Client) -> None:
+    client.queue(x_queue_mode="lazy", x_queue_version=2, x_queue_master_locator="min-masters")
+    client.queue(
+        "quorum",
+        durable=True,
+        x_queue_type="quorum",
+        x_queue_leader_locator="balanced",
+        x_dead_letter_strategy="at-least-once",
+        x_max_in_memory_length=5,
+        x_max_in_memory_bytes=0,
+        x_quorum_initial_group_size=3,
+        x_quorum_target_group_size=5,
+    )
+    client.queue(
+        "stream",
+        durable=True,
+        x_queue_type="stream",
+        x_queue_leader_locator="client-local",
+        x_initial_cluster_size=3,
+        x_stream_filter_size_bytes=32,
+    )
 
 
 def test_arguments_of_the_wrong_type(client: Client) -> None:
@@ -159,6 +204,20 @@ def test_what_quorum_queues_and_streams_cannot_be(client: Client, kind: str, fla
 @pytest.mark.parametrize(
     ("kind", "argument", "value"),
     [
+        ("classic", "x-delivery-limit", 5),
+        ("classic", "x-max-in-memory-length", 5),
+        ("classic", "x-quorum-initial-group-size", 3),
+        ("classic", "x-dead-letter-strategy", "at-least-once"),
+        ("classic", "x-max-age", "7D"),
+        ("classic", "x-stream-max-segment-size-bytes", 1_000_000),
+        ("classic", "x-initial-cluster-size", 1),
+        ("quorum", "x-queue-version", 2),
+        ("quorum", "x-queue-master-locator", "random"),
+        ("quorum", "x-max-age", "7D"),
+        ("stream", "x-delivery-limit", 5),
+        ("stream", "x-queue-mode", "lazy"),
+        ("stream", "x-consumer-timeout", 60_000),
+        ("stream", "x-message-deduplication", True),
         ("quorum", "x-max-priority", 5),
         ("quorum", "x-queue-mode", "lazy"),
         ("stream", "x-expires", 5),
@@ -176,6 +235,20 @@ def test_arguments_of_other_types_of_queue(client: Client, kind: str, argument: 
         code=ReplyCode.PRECONDITION_FAILED,
         text=f"invalid arg '{argument}' for queue 'q' in vhost '/' of queue type rabbit_{kind}_queue",
     )
+
+
+def test_the_vhost_says_what_queues_are_that_do_not(play: Play, client: Client) -> None:
+    play.core.catalog.alter_namespace("/", {"default_queue_type": "quorum"})
+    for _ in range(2):
+        client.queue(durable=True)
+    assert play.core.work_queues.get("/", "q").settings.kind == "quorum"
+    assert play.core.work_queues.get("/", "q").item.settings["declared"] == {"x-queue-type": "quorum"}
+    client.queue("passing")
+    client.queue("mine", durable=True, exclusive=True)
+    client.queue("short", durable=True, auto_delete=True)
+    client.queue("told", durable=True, x_queue_type="classic")
+    kinds = {queue.name: queue.settings.kind for queue in play.core.work_queues.all("/")}
+    assert kinds == {"q": "quorum"} | dict.fromkeys(("passing", "mine", "short", "told"), "classic")
 
 
 REFUSED: list[tuple[Method, ReplyCode, str]] = [

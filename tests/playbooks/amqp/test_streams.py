@@ -180,8 +180,13 @@ def test_cancelled_streams_are_silent(stream: Client) -> None:
     stream.silence()
 
 
-def test_retention_by_age(play: Play, client: Client) -> None:
-    client.queue("s", durable=True, x_queue_type="stream", x_max_age="1h", x_stream_max_segment_size_bytes=1 << 20)
+@pytest.mark.parametrize("how", ["argument", "policy", "operator", "both"])
+def test_retention_by_age(play: Play, client: Client, how: str) -> None:
+    age = {"argument": "1h", "both": "30D"}.get(how)
+    more: dict[str, Any] = {} if age is None else {"x_max_age": age}
+    client.queue("s", durable=True, x_queue_type="stream", x_stream_max_segment_size_bytes=1 << 20, **more)
+    if how != "argument":
+        play.core.policies.put("/", "short", "^s", {"retention_ms": 3_600_000}, operator=how == "operator")
     client.qos(100)
     for number in range(3):
         for _ in range(3):
@@ -195,11 +200,34 @@ def test_retention_by_age(play: Play, client: Client) -> None:
     assert len(bodies) < 10 and bodies[-1] == b"new"
 
 
+def test_policies_of_streams_come_and_go(play: Play, client: Client) -> None:
+    client.queue("s", durable=True, x_queue_type="stream")
+
+    def publish() -> int:
+        """How many more there are then."""
+        before = client.ready("s")
+        for _ in range(300):
+            client.publish(bytes(1_000), "s")
+            play.later(100)
+        return client.ready("s") - before
+
+    assert publish() == 300
+    play.core.policies.put("/", "p", "", {"retention_bytes": 100_000}, apply_to="streams")
+    assert publish() < 100
+    play.core.policies.remove("/", "p")
+    assert publish() == 300
+
+
 @pytest.mark.parametrize(
     ("argument", "value", "why"),
     [
-        ("x-max-age", "1w", "{invalid_max_age,1w}"),
-        ("x-max-age", "soon", "{invalid_max_age,soon}"),
+        ("x-max-age", "1w", "invalid_max_age"),
+        ("x-max-age", "soon", "invalid_max_age"),
+        ("x-max-age", "0D", "invalid_max_age"),
+        ("x-max-age", 7, "{unacceptable_type,signedint}"),
+        ("x-stream-filter-size-bytes", 15, "{value_too_small,15}"),
+        ("x-stream-filter-size-bytes", 256, "{value_too_large,256}"),
+        ("x-initial-cluster-size", 0, "{value_zero,0}"),
         ("x-max-length-bytes", -1, "{value_negative,-1}"),
         ("x-stream-max-segment-size-bytes", 3_000_000_001, "{value_too_large,3000000001}"),
     ],
