@@ -5,84 +5,53 @@ is wrong, or belongs to another type of queue. What nobody knows is kept and say
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from interlog.core.queue_settings import DECLARED, MAX_MS, OVERFLOWS
+from interlog.faces.amqp.argument_checks import Known, Table, checked, flag, number, one_of, text
 from interlog.faces.amqp.errors import invalid_argument, precondition, subject
 from interlog.faces.amqp.values import type_name
 
-Table = Mapping[str, Any]
-_Check = Callable[[Any], str]  # what is wrong, in RabbitMQ's words; nothing if all is well
 _DEAD_LETTERS: Final = "x-dead-letter-exchange"
 
 
-def _number(least: int, most: int, too_large: str = "{{value_too_large,{}}}") -> _Check:
-    def check(value: Any) -> str:
-        if not isinstance(value, int) or isinstance(value, bool):
-            return f'"expected integer, got {type_name(value)}"'
-        if value < least:
-            return f"{{value_{'negative' if value < 0 else 'too_small' if value else 'zero'},{value}}}"
-        return too_large.format(value) if value > most else ""
-
-    return check
-
-
-def _text(value: Any) -> str:
-    return "" if isinstance(value, str) else f"{{unacceptable_type,{type_name(value)}}}"
-
-
-def _flag(value: Any) -> str:
-    return "" if isinstance(value, bool) else f"{{unacceptable_type,{type_name(value)}}}"
-
-
-def _one_of(wrong: str, *words: str) -> _Check:
-    def check(value: Any) -> str:
-        return _text(value) or ("" if value in words else wrong.format(value))
-
-    return check
-
-
 def _age(value: Any) -> str:
-    return _text(value) or ("" if _AGE.fullmatch(value) and int(value[:-1]) else "invalid_max_age")
+    return text(value) or ("" if _AGE.fullmatch(value) and int(value[:-1]) else "invalid_max_age")
 
 
 _AGE: Final = re.compile(r"([0-9]{1,12})([YMDhms])")
 _AGES: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
-_COUNT: Final = _number(0, 1 << 62)
-_GROUP: Final = _number(1, 1 << 31)
-
-# The argument, the core's setting (none: accepted, and without effect on one node), and what it may be.
-_Known = Mapping[str, tuple[str, _Check]]
-
+_COUNT: Final = number(0, 1 << 62)
+_GROUP: Final = number(1, 1 << 31)
 _LOCATORS: Final = ("client-local", "balanced", "random", "least-leaders")
-_ANYWHERE: Final[_Known] = {"x-queue-leader-locator": ("", _one_of("invalid_queue_locator_arg", *_LOCATORS))}
+_ANYWHERE: Final[Known] = {"x-queue-leader-locator": ("", one_of("invalid_queue_locator_arg", *_LOCATORS))}
 
-_QUEUE: Final[_Known] = {
-    "x-message-ttl": ("message_ttl_ms", _number(0, MAX_MS)),
-    "x-expires": ("expires_ms", _number(1, MAX_MS)),
+_QUEUE: Final[Known] = {
+    "x-message-ttl": ("message_ttl_ms", number(0, MAX_MS)),
+    "x-expires": ("expires_ms", number(1, MAX_MS)),
     "x-max-length": ("max_length", _COUNT),
     "x-max-length-bytes": ("max_bytes", _COUNT),
-    "x-overflow": ("overflow", _one_of("invalid_overflow", *OVERFLOWS)),
-    _DEAD_LETTERS: ("dead_letter_exchange", _text),
-    "x-dead-letter-routing-key": ("dead_letter_key", _text),
-    "x-single-active-consumer": ("single_active", _flag),
-    "x-consumer-timeout": ("consumer_timeout_ms", _number(0, MAX_MS)),
-    "x-message-deduplication": ("dedupe", _flag),
+    "x-overflow": ("overflow", one_of("invalid_overflow", *OVERFLOWS)),
+    _DEAD_LETTERS: ("dead_letter_exchange", text),
+    "x-dead-letter-routing-key": ("dead_letter_key", text),
+    "x-single-active-consumer": ("single_active", flag),
+    "x-consumer-timeout": ("consumer_timeout_ms", number(0, MAX_MS)),
+    "x-message-deduplication": ("dedupe", flag),
     **_ANYWHERE,
 }
-_KNOWN: Final[Mapping[str, _Known]] = {
+_KNOWN: Final[Mapping[str, Known]] = {
     "classic": {
         **_QUEUE,
-        "x-max-priority": ("max_priority", _number(0, 255, "{{max_value_exceeded,{}}}")),
-        "x-queue-mode": ("", _one_of("\"unsupported queue mode '{}'\"", "default", "lazy")),
-        "x-queue-version": ("", _number(1, 2, "\"unsupported queue version '{}'\"")),
-        "x-queue-master-locator": ("", _text),
+        "x-max-priority": ("max_priority", number(0, 255, "{{max_value_exceeded,{}}}")),
+        "x-queue-mode": ("", one_of("\"unsupported queue mode '{}'\"", "default", "lazy")),
+        "x-queue-version": ("", number(1, 2, "\"unsupported queue version '{}'\"")),
+        "x-queue-master-locator": ("", text),
     },
     "quorum": {
         **_QUEUE,
-        "x-delivery-limit": ("delivery_limit", _number(-1, 1 << 31)),
-        "x-dead-letter-strategy": ("", _one_of("invalid_dlx_strategy", "at-most-once", "at-least-once")),
+        "x-delivery-limit": ("delivery_limit", number(-1, 1 << 31)),
+        "x-dead-letter-strategy": ("", one_of("invalid_dlx_strategy", "at-most-once", "at-least-once")),
         "x-max-in-memory-length": ("", _COUNT),
         "x-max-in-memory-bytes": ("", _COUNT),
         "x-quorum-initial-group-size": ("", _GROUP),
@@ -91,13 +60,12 @@ _KNOWN: Final[Mapping[str, _Known]] = {
     "stream": {
         "x-max-length-bytes": ("retention_bytes", _COUNT),
         "x-max-age": ("retention_ms", _age),
-        "x-stream-max-segment-size-bytes": ("segment_bytes", _number(0, 3_000_000_000)),
-        "x-stream-filter-size-bytes": ("", _number(16, 255)),
+        "x-stream-max-segment-size-bytes": ("segment_bytes", number(0, 3_000_000_000)),
+        "x-stream-filter-size-bytes": ("", number(16, 255)),
         "x-initial-cluster-size": ("", _GROUP),
         **_ANYWHERE,
     },
 }
-_ALL: Final = frozenset(name for known in _KNOWN.values() for name in known)
 NAMES: Final = {
     setting: name for kind in ("classic", "quorum") for name, (setting, _) in _KNOWN[kind].items() if setting
 } | {"kind": "x-queue-type"}
@@ -110,7 +78,7 @@ _MAX_BATCH_BYTES: Final = 512 << 20  # of a topic, at the most
 def queue_kind(name: str, vhost: str, arguments: Table, default: str = "classic") -> str:
     """classic, quorum or stream."""
     kind = arguments.get("x-queue-type", default)
-    wrong = _one_of("\"unsupported queue type '{}'\"", *_KNOWN)(kind)
+    wrong = one_of("\"unsupported queue type '{}'\"", *_KNOWN)(kind)
     if wrong:
         raise invalid_argument("x-queue-type", "queue", name, vhost, wrong)
     return str(kind)
@@ -118,7 +86,8 @@ def queue_kind(name: str, vhost: str, arguments: Table, default: str = "classic"
 
 def queue_settings(kind: str, name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     """The settings of a classic or quorum queue."""
-    settings = _settings(kind, name, vhost, arguments)
+    _check_dead_letters(name, vhost, arguments)
+    settings = checked(_KNOWN, kind, name, vhost, arguments)
     settings["kind"] = kind
     if "dead_letter_key" in settings and "dead_letter_exchange" not in settings:
         raise invalid_argument("x-dead-letter-routing-key", "queue", name, vhost, "routing_key_but_no_dlx_defined")
@@ -128,7 +97,8 @@ def queue_settings(kind: str, name: str, vhost: str, arguments: Table) -> dict[s
 
 def stream_settings(name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     """The settings of a stream, which is a topic of one partition."""
-    settings = _settings("stream", name, vhost, arguments)
+    _check_dead_letters(name, vhost, arguments)
+    settings = checked(_KNOWN, "stream", name, vhost, arguments)
     age = settings.get("retention_ms")
     if age is not None:
         settings["retention_ms"] = int(age[:-1]) * _AGES[age[-1]] * 1_000
@@ -139,31 +109,16 @@ def stream_settings(name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     return settings
 
 
+def _check_dead_letters(name: str, vhost: str, arguments: Table) -> None:
+    exchange = arguments.get(_DEAD_LETTERS, "")
+    if not isinstance(exchange, str):
+        where = subject("queue", name, vhost)
+        raise precondition(f"invalid type '{type_name(exchange)}' for arg '{_DEAD_LETTERS}' in {where}")
+
+
 def stream_message_bytes(max_message_bytes: int) -> int:
     """The largest batch of a stream that takes what queues take: a message with its properties and headers."""
     return min(max_message_bytes + _HEADERS_BYTES, _MAX_BATCH_BYTES)
-
-
-def _settings(kind: str, name: str, vhost: str, arguments: Table) -> dict[str, Any]:
-    known = _KNOWN[kind]
-    settings: dict[str, Any] = {}
-    for argument, value in arguments.items():
-        if argument not in known:
-            continue
-        setting, check = known[argument]
-        wrong = check(value)
-        if wrong and argument == _DEAD_LETTERS:
-            what = f"invalid type '{type_name(value)}' for arg '{argument}' in {subject('queue', name, vhost)}"
-            raise precondition(what)
-        if wrong:
-            raise invalid_argument(argument, "queue", name, vhost, wrong)
-        if setting:
-            settings[setting] = int(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    for argument in arguments:
-        if argument in _ALL and argument not in known:
-            where = subject("queue", name, vhost)
-            raise precondition(f"invalid arg '{argument}' for {where} of queue type rabbit_{kind}_queue")
-    return settings
 
 
 def told(arguments: Table) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from interlog.core.topics import Topic
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.consumer import QueueConsumer
+from interlog.faces.amqp.consumer_arguments import consumer_settings
 from interlog.faces.amqp.errors import precondition
 from interlog.faces.amqp.messages import got
 from interlog.faces.amqp.queue_methods import find, named
 from interlog.faces.amqp.service import REPLY_TO
 from interlog.faces.amqp.stream_consumer import consume_stream
-from interlog.faces.amqp.values import type_name
 from interlog.faces.amqp.wire import Method
 
 if TYPE_CHECKING:
@@ -65,17 +65,15 @@ def consume(channel: "Channel", method: m.BasicConsume) -> None:
     if isinstance(queue, Topic):
         consume_stream(channel, method, tag, queue)
         return
-    priority = method.arguments.get("x-priority", 0)
-    if isinstance(priority, bool) or not isinstance(priority, int):
-        raise precondition(f"invalid arg 'x-priority' for consumer: {{unacceptable_type,{type_name(priority)}}}")
+    asked = consumer_settings(queue.settings.kind, name, connection.vhost, method.arguments)
     consumer = QueueConsumer(
         channel,
         tag,
         queue,
         for_good=method.no_ack,
         prefetch=channel.prefetch,
-        priority=int(priority),
-        timeout_ms=_timeout_ms(method),
+        priority=asked.get("priority", 0),
+        timeout_ms=asked.get("timeout_ms"),
     )
     try:
         queue.add_consumer(consumer, exclusive=method.exclusive)
@@ -84,15 +82,6 @@ def consume(channel: "Channel", method: m.BasicConsume) -> None:
     channel.consumers[tag] = consumer
     if not method.nowait:
         channel.reply(m.BasicConsumeOk(tag))
-
-
-def _timeout_ms(method: m.BasicConsume) -> int | None:
-    timeout_ms = method.arguments.get("x-consumer-timeout")
-    if timeout_ms is None:
-        return None
-    if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int) or timeout_ms < 0:
-        raise precondition(f"invalid arg 'x-consumer-timeout' for consumer: {timeout_ms!r} is no time in milliseconds")
-    return int(timeout_ms)
 
 
 def _consume_replies(channel: "Channel", method: m.BasicConsume, tag: str) -> None:

@@ -63,7 +63,7 @@ class _Confirms:
 
 def _timeout_ms(consumer: "QueueConsumer | StreamConsumer | None", queue: WorkQueue | None, default: int) -> int:
     """What the consumer says, or else its queue, or else the broker; 0 is for ever."""
-    if isinstance(consumer, QueueConsumer) and consumer.timeout_ms is not None:
+    if consumer is not None and consumer.timeout_ms is not None:
         return consumer.timeout_ms
     if queue is not None and queue.settings.consumer_timeout_ms is not None:
         return queue.settings.consumer_timeout_ms
@@ -79,6 +79,7 @@ class Channel:
         "_gathered",
         "_lasting",
         "_oldest",
+        "_others_ms",
         "_pending",
         "_properties",
         "_publishing",
@@ -128,6 +129,7 @@ class Channel:
         self._refused: list[int] = []
         self._pending: deque[_Confirms] = deque()
         self._gates: deque[_Gate] = deque()
+        self._others_ms = 0  # the shortest timeout of messages whose consumer is gone, or that had none
         self._publishing: Route | None = None
         self._properties: bytes | None = None  # of the message whose body comes in
         self._body: list[bytes] = []
@@ -361,6 +363,7 @@ class Channel:
         tag = self.next_tag
         self.next_tag = tag + 1
         self.unacked[tag] = (None, queue, lane, offset, self.connection.second)
+        self._remember_timeout(_timeout_ms(None, queue, 0))
         return tag
 
     # -- acknowledgements
@@ -463,7 +466,7 @@ class Channel:
     def overdue(self, now_s: int) -> int | None:
         """For how long a delivery may be unacknowledged, where one is for longer than that; milliseconds."""
         default = self.connection.settings.consumer_timeout_ms
-        limits = [default, *[_timeout_ms(one, one.queue, default) for one in self._queue_consumers()]]
+        limits = [default, self._others_ms, *[self._timeout_of(one) for one in self.consumers.values()]]
         least = min([limit for limit in limits if limit], default=0)
         for consumer, queue, _, _, second in self.unacked.values():
             age_ms = (now_s - second) * 1_000
@@ -474,8 +477,14 @@ class Channel:
                 return limit
         return None
 
-    def _queue_consumers(self) -> list[QueueConsumer]:
-        return [one for one in self.consumers.values() if isinstance(one, QueueConsumer)]
+    def _timeout_of(self, consumer: "QueueConsumer | StreamConsumer") -> int:
+        queue = consumer.queue if isinstance(consumer, QueueConsumer) else None
+        return _timeout_ms(consumer, queue, self.connection.settings.consumer_timeout_ms)
+
+    def _remember_timeout(self, limit_ms: int) -> None:
+        """Of messages that nobody among the consumers has."""
+        if limit_ms:
+            self._others_ms = min(limit_ms, self._others_ms or limit_ms)
 
     # -- consumers
 
@@ -517,6 +526,7 @@ class Channel:
             self._forget_replies()
         consumer = self.consumers.pop(tag, None)
         if consumer is not None:
+            self._remember_timeout(self._timeout_of(consumer))
             consumer.stop()
 
     # -- the end

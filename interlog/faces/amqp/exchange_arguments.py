@@ -7,7 +7,8 @@ what is wrong.
 from typing import Any, Final
 
 from interlog.core.queue_settings import DECLARED
-from interlog.faces.amqp.arguments import Table, told
+from interlog.faces.amqp.argument_checks import Table
+from interlog.faces.amqp.arguments import told
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition, subject
 from interlog.faces.amqp.values import type_name
 

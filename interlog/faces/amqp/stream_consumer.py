@@ -4,7 +4,6 @@ A stream is a topic; one that other protocols gave several partitions is read fr
 makes room for more and changes nothing else: nothing is taken out of a stream by reading.
 """
 
-import re
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from interlog.core.topics import Topic, Watch
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.consumer import UNLIMITED
+from interlog.faces.amqp.consumer_arguments import INTERVAL, consumer_settings
 from interlog.faces.amqp.errors import ReplyCode, precondition
 from interlog.faces.amqp.messages import Deliveries
 from interlog.faces.amqp.values import Timestamp
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 log = get_log("amqp")
 
 READ_BYTES: Final = 256 << 10
-_INTERVAL: Final = re.compile(r"(\d+)([YMDhms])")
 _SECONDS: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 _FILTER_VALUE: Final = b"x-stream-filter-value"
 
@@ -39,13 +38,21 @@ def consume_stream(channel: "Channel", method: m.BasicConsume, tag: str, topic: 
         raise errors.not_implemented(f"automatic acknowledgement not supported by stream queues {where}")
     if not channel.prefetch:
         raise precondition(f"consumer prefetch count is not set for '{where}'")
-    start = _start(channel, topic, method.arguments.get("x-stream-offset", "next"))
-    wanted = method.arguments.get("x-stream-filter")
+    asked = consumer_settings("stream", topic.item.name, connection.vhost, method.arguments)
+    start = _start(channel, topic, asked.get("offset", "next"))
+    wanted = asked.get("filter")
     values = None
     if wanted is not None:
         values = frozenset(str(one).encode() for one in (wanted if isinstance(wanted, list) else [wanted]))
-    unfiltered = method.arguments.get("x-stream-match-unfiltered") is True
-    consumer = StreamConsumer(channel, tag, topic, start, values, unfiltered)
+    consumer = StreamConsumer(
+        channel,
+        tag,
+        topic,
+        start,
+        values,
+        unfiltered=asked.get("unfiltered", False),
+        timeout_ms=asked.get("timeout_ms"),
+    )
     channel.consumers[tag] = consumer
     if not method.nowait:
         channel.reply(m.BasicConsumeOk(tag))
@@ -57,7 +64,7 @@ def _start(channel: "Channel", topic: Topic, offset: Any) -> list[int]:
     partitions = range(len(topic))
     if isinstance(offset, Timestamp):
         return [_at_time(topic, index, int(offset) * 1_000) for index in partitions]
-    if isinstance(offset, int) and not isinstance(offset, bool) and offset >= 0:
+    if isinstance(offset, int):
         return [int(offset)] * len(topic)
     if offset == "first":
         return [topic.log_start(index) for index in partitions]
@@ -65,9 +72,8 @@ def _start(channel: "Channel", topic: Topic, offset: Any) -> list[int]:
         return [max(topic.log_start(index), topic.log_end(index) - 1) for index in partitions]
     if offset == "next":
         return [topic.log_end(index) for index in partitions]
-    found = _INTERVAL.fullmatch(offset) if isinstance(offset, str) else None
-    if found is None:
-        raise precondition(f"invalid arg 'x-stream-offset': {offset!r} is no offset")
+    found = INTERVAL.fullmatch(offset)
+    assert found is not None, "the arguments have been checked"
     since_ms = channel.connection.now_ms - int(found[1]) * _SECONDS[found[2]] * 1_000
     return [_at_time(topic, index, since_ms) for index in partitions]
 
@@ -90,6 +96,7 @@ class StreamConsumer:
         "outstanding",
         "prefetch",
         "tag",
+        "timeout_ms",
         "topic",
     )
 
@@ -100,13 +107,16 @@ class StreamConsumer:
         topic: Topic,
         start: list[int],
         values: frozenset[bytes] | None,
+        *,
         unfiltered: bool,
+        timeout_ms: int | None = None,
     ) -> None:
         self.channel = channel
         self.tag = tag
         self.topic = topic
         self.prefetch = channel.prefetch
         self.outstanding = 0
+        self.timeout_ms = timeout_ms
         self._next = start
         self._values = values  # of the filter: other messages are passed over
         self._unfiltered = unfiltered  # those without a value are wanted too

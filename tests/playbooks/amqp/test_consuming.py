@@ -85,6 +85,41 @@ def test_cancelling_keeps_what_is_held(client: Client) -> None:
     assert client.drain() == [b"1", b"2"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "argument", "value", "why"),
+    [
+        ("classic", "x-priority", "a", ': "expected integer, got longstr"'),
+        ("quorum", "x-priority", True, ': "expected integer, got bool"'),
+        ("classic", "x-cancel-on-ha-failover", 1, ": {unacceptable_type,signedint}"),
+        ("classic", "x-consumer-timeout", -1, ": {value_negative,-1}"),
+        ("stream", "x-consumer-timeout", "x", ': "expected integer, got longstr"'),
+        ("stream", "x-stream-match-unfiltered", 1, ": {unacceptable_type,signedint}"),
+        ("classic", "x-stream-offset", "first", " of queue type rabbit_classic_queue"),
+        ("classic", "x-stream-filter", "a", " of queue type rabbit_classic_queue"),
+        ("quorum", "x-stream-offset", 0, " of queue type rabbit_quorum_queue"),
+        ("quorum", "x-cancel-on-ha-failover", True, " of queue type rabbit_quorum_queue"),
+        ("stream", "x-priority", 5, " of queue type rabbit_stream_queue"),
+    ],
+)
+def test_arguments_of_consumers_that_cannot_be(client: Client, kind: str, argument: str, value: Any, why: str) -> None:
+    client.queue(durable=True, x_queue_type=kind)
+    client.qos(5)
+    client.refused(
+        m.BasicConsume("q", "c", arguments={argument: value}),
+        code=ReplyCode.PRECONDITION_FAILED,
+        text=f"invalid arg '{argument}' for queue 'q' in vhost '/'{why}",
+    )
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_arguments_of_consumers_that_nobody_knows_say_nothing(client: Client, kind: str) -> None:
+    client.queue(durable=True, x_queue_type=kind)
+    client.qos(5)
+    client.consume(x_mine={"a": [1]}, **({"x_cancel_on_ha_failover": True} if kind == "classic" else {}))
+    client.publish(b"a")
+    assert client.bodies() == [b"a"]
+
+
 def test_exclusive_consumers(play: Play, client: Client) -> None:
     text = "queue 'q' in vhost '/' in exclusive use"
     other = play.connect()

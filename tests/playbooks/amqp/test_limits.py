@@ -477,6 +477,30 @@ def test_priorities_and_length(client: Client) -> None:
 # -- how long a message may be held
 
 
+def test_consumer_timeout_of_streams(play: Play, client: Client) -> None:
+    client.queue(durable=True, x_queue_type="stream")
+    client.qos(5)
+    client.consume(x_consumer_timeout=5_000)
+    client.publish(b"a")
+    assert client.bodies() == [b"a"]
+    play.later(7_000, step=1_000)
+    client.expect(m.ChannelClose)
+
+
+@pytest.mark.parametrize("how", ["got", "cancelled"])
+def test_consumer_timeout_without_a_consumer(play: Play, client: Client, how: str) -> None:
+    client.queue(x_consumer_timeout=5_000)
+    client.publish(b"a")
+    if how == "got":
+        assert client.get(no_ack=False) is not None
+    else:
+        client.consume()
+        assert client.bodies() == [b"a"]
+        client.ask(m.BasicCancel("c"), m.BasicCancelOk)
+    play.later(7_000, step=1_000)
+    client.expect(m.ChannelClose)
+
+
 @pytest.mark.parametrize("how", ["queue", "policy", "consumer", "broker"])
 def test_consumer_timeout(tmp_path: Any, how: str) -> None:
     timeout: dict[str, Any] = {"x_consumer_timeout": 5_000}
