@@ -115,7 +115,8 @@ def test_arguments_of_consumers_that_cannot_be(client: Client, kind: str, argume
 def test_arguments_of_consumers_that_nobody_knows_say_nothing(client: Client, kind: str) -> None:
     client.queue(durable=True, x_queue_type=kind)
     client.qos(5)
-    client.consume(x_mine={"a": [1]}, **({"x_cancel_on_ha_failover": True} if kind == "classic" else {}))
+    more: dict[str, Any] = {"x_cancel_on_ha_failover": True} if kind == "classic" else {}
+    client.consume(x_mine={"a": [1]}, **more)
     client.publish(b"a")
     assert client.bodies() == [b"a"]
 
