@@ -57,7 +57,9 @@ class Retention:
                 self._altered.update(dict.fromkeys(item.partitions))
         elif isinstance(item, ObjectItem) and item.kind in Policies.KINDS:
             self._settings.clear()
-            self._everything_ms = 0
+            for topic in self._catalog.topics(item.namespace):
+                self._changed.update(dict.fromkeys(topic.partitions))
+                self._altered.update(dict.fromkeys(topic.partitions))
 
     def retain(self, now_ms: int) -> int:
         """Move the log starts that may move; how many they were."""
