@@ -1,6 +1,7 @@
 """Metadata: the broker, and the topics that were asked for, or all. Those that are not there may be made for that."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from interlog.base.errors import InterlogError
@@ -111,15 +112,12 @@ def _topic(request: Request, body: MetadataRequest, view: View) -> MetadataRespo
     operations = NOT_ASKED
     if body.include_topic_authorized_operations:
         operations = allowed(request.connection, "topic", view.name)
-    replicas = [NODE_ID]
-    return MetadataResponseTopic(
-        0,
-        view.name,
-        view.id,
-        view.name in _INTERNAL,
-        [
-            MetadataResponsePartition(0, index, NODE_ID, epoch, replicas, replicas, [])
-            for index in range(len(view.partitions))
-        ],
-        operations,
-    )
+    partitions = _partitions(epoch, len(view.partitions))
+    return MetadataResponseTopic(0, view.name, view.id, view.name in _INTERNAL, partitions, operations)
+
+
+@lru_cache(maxsize=64)
+def _partitions(epoch: int, count: int) -> list[MetadataResponsePartition]:
+    """Of every topic with so many: one broker leads them all, so they differ in nothing. Not to be changed."""
+    here = [NODE_ID]
+    return [MetadataResponsePartition(0, index, NODE_ID, epoch, here, here, []) for index in range(count)]

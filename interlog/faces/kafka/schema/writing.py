@@ -210,7 +210,13 @@ class Writer:
         elif item == "uuid":
             self.put(f'{self.out}(b"".join({var}))')
         elif item in LETTERS:
-            self.put(f'{self.out}(pack(f">{{len({var})}}{LETTERS[item]}", *{var}))')
+            # To make a format takes longer than to use it, and most arrays of numbers have one, or none.
+            letter = LETTERS[item]
+            one = self.name(Struct(f">{letter}").pack, f"pack_{letter.replace('?', 'o')}")
+            self.put(f"if len({var}) == 1:")
+            self.put(f"    {self.out}({one}(*{var}))")
+            self.put(f"elif {var}:")
+            self.put(f'    {self.out}(pack(f">{{len({var})}}{letter}", *{var}))')
         else:
             inner = self.fresh("x")
             self.put(f"for {inner} in {var}:")
