@@ -9,6 +9,7 @@ import pytest
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import alter_partition_reassignments as ar
 from interlog.faces.kafka.schema import describe_log_dirs as ld
+from interlog.faces.kafka.schema import describe_topic_partitions as dp
 from interlog.faces.kafka.schema import elect_leaders as el
 from interlog.faces.kafka.schema import incremental_alter_configs as ia
 from interlog.faces.kafka.schema import list_config_resources as lr
@@ -181,3 +182,31 @@ def test_nobody_wants_metrics(client: Client) -> None:
     assert push(subscription=answer.subscription_id ^ 1) == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
     assert push(codec=9) == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert push(size=(1 << 20) + 1) == ErrorCode.TELEMETRY_TOO_LARGE
+
+
+# -- topics, page by page
+
+
+def _pages(client: Client, *names: str, limit: int = 2_000, cursor: Any = None) -> tuple[list[Any], Any]:
+    request = dp.DescribeTopicPartitionsRequest([dp.TopicRequest(name) for name in names], limit, cursor)
+    answer = client.ask(request, 0)
+    found = [
+        (topic.error_code, topic.name, [one.partition_index for one in topic.partitions]) for topic in answer.topics
+    ]
+    after = answer.next_cursor
+    return found, None if after is None else dp.RequestCursor(after.topic_name, after.partition_index)
+
+
+def test_topics_are_described_page_by_page(client: Client) -> None:
+    assert a.create(client, "u", 3).error_code == 0
+    assert _pages(client) == ([(0, "t", [0, 1]), (0, "u", [0, 1, 2])], None)
+    first, cursor = _pages(client, "u", "t", limit=3)
+    assert first == [(0, "t", [0, 1]), (0, "u", [0])]
+    assert _pages(client, "u", "t", limit=3, cursor=cursor) == ([(0, "u", [1, 2])], None)
+    unknown, invalid = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert _pages(client, "none", "a b") == ([(invalid, "a b", []), (unknown, "none", [])], None)
+
+
+def test_a_page_that_begins_nowhere_is_none(client: Client) -> None:
+    for cursor in (dp.RequestCursor("t", -1), dp.RequestCursor("none", 0)):
+        assert _pages(client, "t", cursor=cursor) == ([(ErrorCode.INVALID_REQUEST, "t", [])], None)

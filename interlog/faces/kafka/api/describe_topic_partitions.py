@@ -3,7 +3,7 @@
 from typing import Final
 
 from interlog.faces.kafka.api.metadata import is_topic_name
-from interlog.faces.kafka.errors import ErrorCode, WireError
+from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.operations import allowed, may_see
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.describe_topic_partitions import (
@@ -25,10 +25,11 @@ def handle(request: Request, body: DescribeTopicPartitionsRequest) -> DescribeTo
         names = [view.name for view in views.all(request.namespace) if may_see(connection, view.name)]
     first = 0
     if body.cursor is not None:
-        first = body.cursor.partition_index
-        if first < 0:
-            raise WireError("a cursor cannot stand before the first partition")
-        cursor = body.cursor.topic_name
+        first, cursor = body.cursor.partition_index, body.cursor.topic_name
+        if first < 0 or (body.topics and cursor not in names):
+            # It stands at no partition, or at none that was asked for.
+            refusals = [_refusal(topic.name, ErrorCode.INVALID_REQUEST) for topic in body.topics]
+            return DescribeTopicPartitionsResponse(topics=refusals)
         names = [name for name in names if name >= cursor]
         if not names or names[0] != cursor:
             first = 0
