@@ -290,6 +290,32 @@ def test_a_compacted_topic_takes_keys_only(play: Play, client: Client) -> None:
     assert a.send(play.connect(), [record(play, key=None)]).error_code == ErrorCode.INVALID_RECORD
 
 
+def test_of_each_key_the_newest_record_stays_once_it_is_old_enough(play: Play, client: Client) -> None:
+    put(client, cleanup_policy="compact", min_compaction_lag_ms=str(60 * MINUTE_MS))
+    for number in range(180):
+        a.send(client, [record(play, b"%d" % number + bytes(4_000), b"%d" % (number % 3))])
+    play.advance(3_000)
+    assert len(kept(client)) == 180
+    put(client, min_compaction_lag_ms="0")
+    a.send(client, [record(play, b"180", b"other")])
+    play.advance(3_000)
+    left = [(found.key, int(found.value.rstrip(b"\0"))) for _, found in a.read(client) if found.value]
+    assert len(left) < 120
+    assert dict(left) == {b"0": 177, b"1": 178, b"2": 179, b"other": 180}
+    assert a.offset(client, a.EARLIEST) == 0
+
+
+def test_times_that_are_too_far_away(play: Play, client: Client) -> None:
+    def send(ms: int) -> int:
+        return int(a.send(client, [Record(b"k", b"v", (), play.clock.now_ms() + ms)]).error_code)
+
+    assert send(-5 * MINUTE_MS) == send(5 * MINUTE_MS) == 0
+    assert send(61 * MINUTE_MS) == ErrorCode.INVALID_TIMESTAMP
+    put(client, message_timestamp_before_max_ms=str(MINUTE_MS), message_timestamp_after_max_ms="1000")
+    assert send(-5 * MINUTE_MS) == send(5 * MINUTE_MS) == ErrorCode.INVALID_TIMESTAMP
+    assert send(0) == 0
+
+
 def test_the_largest_batch(play: Play, client: Client) -> None:
     assert a.send(client, [record(play, bytes(3_000))]).error_code == 0
     put(client, max_message_bytes="2048")
