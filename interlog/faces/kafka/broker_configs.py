@@ -69,12 +69,15 @@ _ROWS: Final = (
     _is("auto.leader.rebalance.enable", _BOOLEAN, False, "One broker leads everything."),
     _is("broker.id", _INT, NODE_ID, "The number of the only broker."),
     _set(
-        "connections.max.idle.ms", _LONG, lambda of: int(of.idle_s * 1000), "",
+        "connections.max.idle.ms", _LONG, lambda of: int(of.idle_s * 1000), "kafka_idle_ms",
         "How long a connection may keep still on which nothing is owed.",
     ),
     _is("default.replication.factor", _INT, 1, "There is one copy of each partition."),
     _is("delete.topic.enable", _BOOLEAN, True, "Topics can be deleted."),
-    _set("fetch.max.bytes", _INT, lambda of: of.fetch_max_bytes, "", "The most that one answer to a fetch holds."),
+    _set(
+        "fetch.max.bytes", _INT, lambda of: of.fetch_max_bytes, "kafka_fetch_bytes",
+        "The most that one answer to a fetch holds.",
+    ),
     _is("group.coordinator.rebalance.protocols", _LIST, "classic,consumer", "How groups may be made."),
     _set(
         "group.consumer.heartbeat.interval.ms", _INT, lambda of: of.group_heartbeat_ms, "kafka_group_heartbeat_ms",
@@ -121,7 +124,7 @@ _ROWS: Final = (
     ),
     _is("sasl.enabled.mechanisms", _LIST, ",".join(MECHANISMS), "How clients can log in."),
     _set(
-        "socket.request.max.bytes", _INT, lambda of: of.max_request_bytes, "",
+        "socket.request.max.bytes", _INT, lambda of: of.max_request_bytes, "kafka_request_bytes",
         "The largest request that is read.",
     ),
     _is("transaction.max.timeout.ms", _INT, MAX_TIMEOUT_MS, "The longest timeout that a transaction may have."),
