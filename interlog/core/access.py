@@ -37,7 +37,7 @@ from interlog.core.access_objects import (
     user_of,
     user_value,
 )
-from interlog.core.access_patterns import Pattern
+from interlog.core.access_patterns import Pattern, filled
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import DEFAULT_NAMESPACE, Change, ObjectItem, check_name
 
@@ -178,7 +178,7 @@ class Access:
             patterns = self._key_patterns[user, namespace, exchange]
         except KeyError:
             item = self._catalog.object(TOPIC_PERMISSION, namespace, topic_name(user, exchange))
-            patterns = _compiled(item, "write", "read")
+            patterns = _compiled(item, "write", "read", username=user, vhost=namespace)
             _remember(self._key_patterns, (user, namespace, exchange), patterns)
         return patterns is None or patterns[what].fits(key)
 
@@ -310,8 +310,9 @@ class Access:
             self._key_patterns.clear()
 
 
-def _compiled(item: ObjectItem | None, *deeds: str) -> _Patterns:
-    return None if item is None else {deed: Pattern(item.value[deed]) for deed in deeds}
+def _compiled(item: ObjectItem | None, *deeds: str, **names: str) -> _Patterns:
+    """Ready to be asked; a name in braces stands for what it is here."""
+    return None if item is None else {deed: Pattern(filled(item.value[deed], names)) for deed in deeds}
 
 
 def _remember(patterns: dict[K, _Patterns], key: K, found: _Patterns) -> None:

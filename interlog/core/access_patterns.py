@@ -11,6 +11,7 @@ write patterns, and names have 255 bytes; nothing here tries to guess which patt
 import logging
 import re
 import warnings
+from collections.abc import Mapping
 from typing import Final
 
 from interlog.base.errors import InvalidError
@@ -66,6 +67,13 @@ def check_pattern(what: str, text: str) -> None:
             _compile(text)
     except (re.error, Warning, OverflowError, RecursionError) as error:
         raise InvalidError(f"the {what} pattern {text!r} is not a regular expression: {error}") from None
+
+
+def filled(text: str, names: Mapping[str, str]) -> str:
+    """The pattern, with what each {name} in it stands for, letter by letter."""
+    for name, value in names.items():
+        text = text.replace(f"{{{name}}}", re.escape(value))
+    return text
 
 
 def _compile(text: str) -> re.Pattern[str]:

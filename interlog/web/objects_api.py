@@ -3,6 +3,7 @@
 Comes in: calls of those who may look. Goes out: what there is in the vhosts that the user may see.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from interlog.base.errors import NotFoundError
@@ -13,6 +14,7 @@ from interlog.core.queue_settings import DECLARED
 from interlog.core.work_queue import WorkQueue
 from interlog.web.guard import Call, Guard, Needs
 from interlog.web.http import Response, json_response
+from interlog.web.policies_api import age_text
 from interlog.web.router import Routes
 
 _KINDS: Final = {
@@ -23,6 +25,10 @@ _KINDS: Final = {
     "dedupe": "x-message-deduplication",
 }
 _DELAYED: Final = "x-delayed-message"
+_STREAM_SIZES: Final = (
+    ("retention_bytes", "x-max-length-bytes"),
+    ("segment_bytes", "x-stream-max-segment-size-bytes"),
+)
 
 
 class ObjectsApi:
@@ -100,6 +106,7 @@ class ObjectsApi:
         }
 
     def _shown_stream(self, item: TopicItem) -> dict[str, Any]:
+        policies, where = self._core.policies, (item.namespace, item.name, "stream")
         topic = self._core.topics.get(item.namespace, item.name)
         messages = sum(topic.log_end(index) - topic.log_start(index) for index in range(len(topic)))
         return {
@@ -109,13 +116,25 @@ class ObjectsApi:
             "durable": True,
             "auto_delete": False,
             "exclusive": False,
-            "arguments": item.settings.get(DECLARED) or {},
-            "policy": _name(self._core.policies.for_queue(item.namespace, item.name, "stream")),
+            "arguments": _stream_arguments(item.settings),
+            "policy": _name(policies.for_queue(*where)),
+            "operator_policy": _name(policies.for_queue(*where, operator=True)),
             "state": "running",
             "messages": messages,
             "messages_ready": messages,
             "messages_unacknowledged": 0,
         }
+
+
+def _stream_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What it would be declared with by AMQP, however it was made."""
+    arguments: dict[str, Any] = {"x-queue-type": "stream"}
+    if settings.get("retention_ms", -1) >= 0:
+        arguments["x-max-age"] = age_text(settings["retention_ms"])
+    for setting, argument in _STREAM_SIZES:
+        if settings.get(setting, -1) >= 0:
+            arguments[argument] = settings[setting]
+    return arguments
 
 
 def _name(policy: Any) -> str | None:

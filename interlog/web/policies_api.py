@@ -150,10 +150,15 @@ def _definition(settings: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def age_text(ms: int) -> str:
+    """As max-age has it."""
+    unit = next(one for one, length in _AGE_MS.items() if ms % length == 0 or one == "s")
+    return f"{ms // _AGE_MS[unit]}{unit}"
+
+
 def _as_rabbitmq(setting: str, value: Any) -> tuple[str, Any]:
     if setting == "retention_ms" and isinstance(value, int):
-        unit = next(one for one, ms in _AGE_MS.items() if value % ms == 0 or one == "s")
-        value = f"{value // _AGE_MS[unit]}{unit}"
+        value = age_text(value)
     return _NAMES.get(setting, setting), value
 
 

@@ -376,6 +376,19 @@ def test_permissions_on_keys_narrow_what_is_allowed(rig: Rig) -> None:
     assert access.topic_permissions() == []
 
 
+def test_names_in_braces_stand_for_who_asks_and_where(rig: Rig) -> None:
+    access = rig.access
+    rig.catalog.create_namespace("shop")
+    for name in ("a.n", "bob"):
+        access.add_user(name, "x")
+        access.set_topic_permissions("shop", name, "e", r"^{vhost}\.{username}\.", "^{other}$")
+    assert access.may_use_key("a.n", "shop", "write", "e", "shop.a.n.x")
+    assert access.may_use_key("bob", "shop", "write", "e", "shop.bob.x")
+    assert not access.may_use_key("bob", "shop", "write", "e", "shop.a.n.x")
+    assert not access.may_use_key("a.n", "shop", "write", "e", "shop.aXn.x")
+    assert access.may_use_key("bob", "shop", "read", "e", "{other}")
+
+
 @pytest.mark.parametrize("pattern", ["(", "*", "a{2,1}", "[[:alpha:]]", "(?<=a+)b", "\ud800", "x" * 1025])
 def test_what_is_no_pattern_is_refused_with_a_sentence(rig: Rig, pattern: str) -> None:
     rig.access.add_user("ann", "x")

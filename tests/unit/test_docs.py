@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from interlog.testing import RunningBroker
 from tests.data_folders import Filling
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,9 +56,11 @@ def test_every_decision_is_listed() -> None:
     assert sorted(listed) == sorted(path.name for path in folder.glob("[0-9]*.md"))
 
 
-def test_the_example_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_guide_run(capsys: pytest.CaptureFixture[str], broker: RunningBroker) -> None:
     page = (ROOT / "docs" / "guide" / "getting-started.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    client, example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(client.replace(":5672/", f":{broker.port}/"), {})
+    assert capsys.readouterr().out == "Hello, world\n"
     names: dict[str, object] = {}
     exec(example.replace("asyncio.run(main())", ""), names)
     asyncio.run(names["main"]())  # type: ignore[operator]

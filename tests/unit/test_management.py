@@ -392,7 +392,8 @@ def test_operators_policies_set_limits_only_and_are_for_administrators(bench: Be
 def test_queues_exchanges_and_bindings_are_shown(bench: Bench) -> None:
     core = bench.core
     core.work_queues.declare("/", "q", durable=True, settings={"declared": {"x-max-length": 5}, "max_length": 5})
-    core.topics.create("/", "s")
+    core.topics.create("/", "s", settings={"retention_ms": 7_200_000, "retention_bytes": 5, "segment_bytes": 1 << 20})
+    core.policies.put("/", "o", "^s", {"retention_bytes": 3}, operator=True)
     core.exchanges.declare("/", "e", "topic", delayed=True, settings={"declared": {"x-delayed-type": "topic"}})
     core.exchanges.bind("/", "e", "q", "a.*", {"x": 1})
     core.policies.put("/", "p", "^q", {"max_length": 3})
@@ -400,7 +401,9 @@ def test_queues_exchanges_and_bindings_are_shown(bench: Bench) -> None:
     assert status == 200
     assert {"name": "q", "vhost": "/", "type": "classic", "durable": True, "messages": 0}.items() <= queue.items()
     assert (queue["arguments"], queue["policy"], queue["operator_policy"]) == ({"x-max-length": 5}, "p", None)
-    assert (stream["name"], stream["type"]) == ("s", "stream")
+    assert (stream["name"], stream["type"], stream["operator_policy"]) == ("s", "stream", "o")
+    sizes = {"x-max-length-bytes": 5, "x-stream-max-segment-size-bytes": 1 << 20}
+    assert stream["arguments"] == {"x-queue-type": "stream", "x-max-age": "2h", **sizes}
     assert bench.ask("GET", "/api/queues/%2F/q") == (200, queue)
     assert bench.ask("GET", "/api/queues/%2F/s") == (200, stream)
     assert bench.ask("GET", "/api/queues/%2F/none")[0] == bench.ask("GET", "/api/queues/none")[0] == 404
