@@ -239,6 +239,7 @@ def kafka_settings(settings: Settings) -> "KafkaSettings":
         advertised=settings.kafka_advertised,
         advertised_tls=settings.kafkas_advertised,
         auto_create=settings.kafka_auto_create == "on",
+        telemetry=settings.kafka_telemetry == "on",
         default_partitions=settings.kafka_default_partitions,
         min_session_ms=settings.kafka_min_session_ms,
         max_session_ms=settings.kafka_max_session_ms,

@@ -146,6 +146,11 @@ class Settings:
     kafka_auto_create: Literal["on", "off"] = _row(
         "on", Choice("on", "off"), "Whether a topic that a Kafka client asks for is made if it is not there."
     )
+    kafka_telemetry: Literal["off", "on"] = _row(
+        "off",
+        Choice("off", "on"),
+        "Whether the calls for clients' metrics are offered. on: clients hear that nobody wants any, and get an id.",
+    )
     kafka_default_partitions: int = _row(
         1, Number(1, 10_000), "How many partitions a topic gets where nobody says how many."
     )

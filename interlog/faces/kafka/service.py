@@ -33,6 +33,7 @@ class KafkaSettings:
     advertised: str = ""  # host or host:port that clients are told; empty: the address that they came to
     advertised_tls: str = ""  # the same for those who come over TLS
     auto_create: bool = True
+    telemetry: bool = False  # what clients find of it, they speak about in their logs
     default_partitions: int = 1
     min_session_ms: int = 1_000
     max_session_ms: int = 1_800_000

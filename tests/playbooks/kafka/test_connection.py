@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from interlog.faces.kafka.api.index import SERVED
+from interlog.faces.kafka.api.index import SERVED, TELEMETRY
 from interlog.faces.kafka.connection import MOST_WAITING
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema.api_versions import ApiVersionsRequest
-from tests.playbooks.kafka.play import Client, Play, frame
+from tests.playbooks.kafka.play import Client, Play, frame, playing
 
 ASK = ApiVersionsRequest(client_software_name="play", client_software_version="1.0")
 
@@ -18,7 +18,13 @@ def test_api_versions_tells_what_is_served(client: Client, version: int) -> None
     answer = client.ask(ASK, version) if version >= 3 else client.ask(ApiVersionsRequest(), version)
     assert answer.error_code == 0
     told = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
-    assert told == {key: (one.versions[0], one.versions[-1]) for key, one in SERVED.items()}
+    served = {key: (one.versions[0], one.versions[-1]) for key, one in SERVED.items()}
+    assert told == {key: versions for key, versions in served.items() if key not in TELEMETRY}
+
+
+def test_calls_for_metrics_are_offered_where_they_are_wanted(tmp_path: Path) -> None:
+    for play in playing(tmp_path / "open", telemetry=True):
+        assert {one.api_key for one in play.connect().ask(ASK, 4).api_keys} == set(SERVED)
 
 
 @pytest.mark.parametrize("version", [5, 99, 0x7FFF])

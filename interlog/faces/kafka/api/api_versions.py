@@ -7,7 +7,7 @@ again in a version that is. Features are what clients look up to choose between 
 import re
 from typing import Final, NamedTuple
 
-from interlog.faces.kafka.api.index import SERVED
+from interlog.faces.kafka.api.index import SERVED, TELEMETRY
 from interlog.faces.kafka.codec import encode
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.framing import API_VERSIONS, response_head
@@ -40,8 +40,9 @@ def handle(request: Request, body: ApiVersionsRequest) -> ApiVersionsResponse:
         request.connection.client_software = " ".join(software)
     # Version 3 has no place for a feature whose range begins at 0.
     features = {name: one for name, one in FEATURES.items() if one.least or request.version >= 4}
+    offered = (key for key in sorted(SERVED) if request.service.settings.telemetry or key not in TELEMETRY)
     return ApiVersionsResponse(
-        api_keys=[ApiVersion(key, one.versions[0], one.versions[-1]) for key, one in sorted(SERVED.items())],
+        api_keys=[ApiVersion(key, SERVED[key].versions[0], SERVED[key].versions[-1]) for key in offered],
         supported_features=[SupportedFeatureKey(name, one.least, one.most) for name, one in features.items()],
         finalized_features_epoch=0 if features else -1,
         finalized_features=[FinalizedFeatureKey(name, one.level, one.level) for name, one in features.items()],

@@ -1,4 +1,4 @@
-"""The APIs that are served, and the versions that are advertised: this and nothing else is what ApiVersions tells.
+"""The APIs that are served, and in which versions: what ApiVersions tells, and nothing else.
 
 The modules are loaded when somebody first uses them. One that has a `read` of its own reads its requests with it.
 """
@@ -75,6 +75,9 @@ SERVED: Final[dict[int, Served]] = {
     74: Served("list_config_resources", range(2)),
     75: Served("describe_topic_partitions", range(1)),
 }
+
+# Offered where the settings say so, as Kafka does where somebody takes metrics.
+TELEMETRY: Final = frozenset((71, 72))
 
 _handlers: dict[int, Handle] = {}
 _readers: dict[int, Read] = {}
