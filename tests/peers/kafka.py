@@ -6,7 +6,6 @@ The jars are kept in the user's cache, so that only the first start fetches them
 """
 
 import argparse
-import os
 import shutil
 import signal
 import socket
@@ -17,6 +16,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.peers import maven
 from tests.peers.certificates import Certificates
 from tests.peers.rabbitmq import free_port
 
@@ -28,16 +28,6 @@ HEAP = ("-Xms512m", "-Xmx1g")
 _SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _SECURITY = "org.apache.kafka.common.security"
 
-_POM = """<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>peers</groupId><artifactId>peers</artifactId><version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{}</version></dependency>
-    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
-  </dependencies>
-</project>
-"""
-
 
 class NoKafka(Exception):
     """There is none, or it does not start; the message says which."""
@@ -45,31 +35,10 @@ class NoKafka(Exception):
 
 def jars(version: str = VERSION) -> Path:
     """The folder of its jars, fetched if they are not there."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "interlog" / "peers"
-    folder = cache / f"kafka-{version}"
-    if folder.exists():
-        return folder
-    maven = shutil.which("mvn")
-    if maven is None or shutil.which("java") is None:
-        raise NoKafka("Java and Maven are needed to fetch and run it, and are not both installed here")
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as made:
-        (Path(made) / "pom.xml").write_text(_POM.format(version))
-        found = subprocess.run(
-            [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"],
-            cwd=made,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if found.returncode:
-            raise NoKafka(f"Maven cannot fetch Kafka {version}: {found.stdout.strip()[-400:]}")
-        try:
-            os.rename(Path(made) / "jars", folder)
-        except OSError:
-            if not folder.exists():  # somebody else was faster: all the better
-                raise
-    return folder
+    try:
+        return maven.jars(f"kafka-{version}", f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")
+    except maven.NoJars as error:
+        raise NoKafka(str(error)) from None
 
 
 class Kafka:
