@@ -3,7 +3,8 @@
 Comes in: a record that is dead in a queue, and why. Goes out: a record for the dead-letter exchange, whose history
 says so. The history is a header of the record, JSON, newest first: a list of
 
-    {"queue", "reason", "count", "time_ms", "exchange", "keys"} and "ttl" where the message had a time of its own
+    {"queue", "reason", "count", "time_ms", "exchange", "keys"}, "ttl" where the message had a time of its own, and
+    "first" in the one it died of first
 """
 
 import json
@@ -84,7 +85,14 @@ def bury(record: Record, queue: str, reason: Reason, now_ms: int) -> list[dict[s
             del deaths[at]
             death = earlier | {"count": earlier["count"] + 1}
             break
+    if not deaths:
+        death["first"] = True
     return [death, *deaths]
+
+
+def first_of(deaths: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of the deaths of one message, the first it died, however often it died the same way since."""
+    return next((death for death in deaths if death.get("first")), deaths[-1])
 
 
 def remade(record: Record, deaths: list[dict[str, Any]], exchange: str, keys: Sequence[str], now_ms: int) -> Record:

@@ -244,7 +244,9 @@ class WorkQueue:
         for lane in reversed(self.lanes):
             if lane.ready:
                 found = lane.drop_head(1) if for_good else lane.lease(holder, 1)
-                self._due_ms = self.used_ms  # another message is the first: see when it is its time
+                if self._may_expire:
+                    self._expire(self.used_ms)  # another message is the first, and who asks is told what is left
+                    self._note_due()
                 if found:
                     return lane, found[0]
         return None

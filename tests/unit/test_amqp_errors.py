@@ -64,7 +64,7 @@ TEXTS = [
     (errors.in_use("exchange", "x", "/"), 406, "PRECONDITION_FAILED - exchange 'x' in vhost '/' in use"),
     (errors.not_empty("q", "/"), 406, "PRECONDITION_FAILED - queue 'q' in vhost '/' not empty"),
     (errors.unknown_delivery_tag(7), 406, "PRECONDITION_FAILED - unknown delivery tag 7"),
-    (errors.unknown_exchange_type("no"), 406, "PRECONDITION_FAILED - unknown exchange type 'no'"),
+    (errors.unknown_exchange_type("no"), 503, "COMMAND_INVALID - unknown exchange type 'no'"),
     (errors.no_reply_consumer(), 406, "PRECONDITION_FAILED - fast reply consumer does not exist"),
     (errors.vhost_not_found("v"), 530, "NOT_ALLOWED - vhost v not found"),
     (errors.vhost_refused("v", "u"), 530, "NOT_ALLOWED - access to vhost 'v' refused for user 'u'"),

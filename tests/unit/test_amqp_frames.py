@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from interlog.faces.amqp.errors import AmqpError, ReplyCode
 from interlog.faces.amqp.frames import (
     BODY,
+    FIRST_PAYLOAD_BYTES,
     HEAD,
     HEADER,
     HEARTBEAT,
     HEARTBEAT_FRAME,
     METHOD,
-    MIN_FRAME_MAX,
     NO_LIMIT,
     PROTOCOL_HEADER,
     FrameReader,
@@ -77,7 +77,7 @@ def test_any_bytes_are_frames_or_an_error(data: bytes, cuts: list[int]) -> None:
     assert failure is None or failure.code == ReplyCode.FRAME_ERROR
 
 
-def refusal(data: bytes, limit: int = MIN_FRAME_MAX) -> AmqpError:
+def refusal(data: bytes, limit: int = FIRST_PAYLOAD_BYTES) -> AmqpError:
     reader = FrameReader(limit)
     reader.feed(data)
     with pytest.raises(AmqpError) as caught:
@@ -95,10 +95,10 @@ def test_bad_frames_are_refused_in_rabbitmqs_words() -> None:
 
 
 def test_a_frame_that_is_too_large_is_refused_by_its_head_alone() -> None:
-    head = HEAD.pack(BODY, 1, MIN_FRAME_MAX + 1)
+    head = HEAD.pack(BODY, 1, FIRST_PAYLOAD_BYTES + 1)
     assert refusal(head).text == "FRAME_ERROR - type 3, all octets = <<>>: {frame_too_large,8193,8184}"
-    reader = FrameReader(payload_limit(MIN_FRAME_MAX))
-    reader.feed(frame(BODY, 1, bytes(MIN_FRAME_MAX)))
+    reader = FrameReader(payload_limit(FIRST_PAYLOAD_BYTES))
+    reader.feed(frame(BODY, 1, bytes(FIRST_PAYLOAD_BYTES)))
     assert len(taken(reader)) == 1
 
 

@@ -52,7 +52,7 @@ def test_every_truncation_is_refused_whatever_follows(method: Method, behind: by
 def test_one_byte_too_many_is_refused(method: Method) -> None:
     with pytest.raises(AmqpError) as caught:
         read(method.encode() + b"\0")
-    assert caught.value.code == ReplyCode.SYNTAX_ERROR
+    assert caught.value.code == ReplyCode.FRAME_ERROR
     assert caught.value.method_id == method.id
 
 

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from interlog.core.queue_settings import DECLARED, MAX_MS, OVERFLOWS
 from interlog.faces.amqp.argument_checks import Known, Table, checked, flag, number, one_of, text
-from interlog.faces.amqp.errors import invalid_argument, precondition, subject
+from interlog.faces.amqp.errors import argument as both
+from interlog.faces.amqp.errors import inequivalent, invalid_argument, precondition, subject
 from interlog.faces.amqp.values import type_name
 
+MAX_LIFE_MS: Final = 315_360_000_000  # ten years: of messages, and of queues that nobody uses
 _DEAD_LETTERS: Final = "x-dead-letter-exchange"
 
 
@@ -28,8 +30,8 @@ _LOCATORS: Final = ("client-local", "balanced", "random", "least-leaders")
 _ANYWHERE: Final[Known] = {"x-queue-leader-locator": ("", one_of("invalid_queue_locator_arg", *_LOCATORS))}
 
 _QUEUE: Final[Known] = {
-    "x-message-ttl": ("message_ttl_ms", number(0, MAX_MS)),
-    "x-expires": ("expires_ms", number(1, MAX_MS)),
+    "x-message-ttl": ("message_ttl_ms", number(0, MAX_LIFE_MS)),
+    "x-expires": ("expires_ms", number(1, MAX_LIFE_MS)),
     "x-max-length": ("max_length", _COUNT),
     "x-max-length-bytes": ("max_bytes", _COUNT),
     "x-overflow": ("overflow", one_of("invalid_overflow", *OVERFLOWS)),
@@ -66,6 +68,7 @@ _KNOWN: Final[Mapping[str, Known]] = {
         **_ANYWHERE,
     },
 }
+_COMPARED: Final = ("x-queue-type", *dict.fromkeys([*_KNOWN["classic"], *_KNOWN["quorum"]]))
 NAMES: Final = {
     setting: name for kind in ("classic", "quorum") for name, (setting, _) in _KNOWN[kind].items() if setting
 } | {"kind": "x-queue-type"}
@@ -107,6 +110,16 @@ def stream_settings(name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     if "segment_bytes" in settings:
         settings["segment_bytes"] = min(max(settings["segment_bytes"], 1 << 20), 1 << 30)
     return settings
+
+
+def check_declared(name: str, vhost: str, arguments: Table, declared: Table) -> None:
+    """406 where a queue is declared again with other arguments than it was."""
+    for argument in _COMPARED:
+        wanted, found = arguments.get(argument), declared.get(argument)
+        if argument == "x-queue-type" and (wanted or "classic") == (found or "classic"):
+            continue
+        if wanted != found:
+            raise inequivalent("queue", name, vhost, argument, *both(wanted, found))
 
 
 def _check_dead_letters(name: str, vhost: str, arguments: Table) -> None:

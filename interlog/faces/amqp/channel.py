@@ -155,7 +155,9 @@ class Channel:
             raise self.unexpected()
         if end - start < CONTENT_HEAD_BYTES:
             raise errors.frame_error(2, data[start:end], "content header is cut short")
-        class_id, _, size = CONTENT_HEAD.unpack_from(data, start)
+        class_id, weight, size = CONTENT_HEAD.unpack_from(data, start)
+        if weight:
+            raise self.unexpected()
         if class_id != BASIC_CLASS:
             what = f"expected content header for class {BASIC_CLASS}, got one for class {class_id} instead"
             raise errors.unexpected_frame(what)
@@ -164,7 +166,6 @@ class Channel:
             self._complete(properties, b"")
             return
         if size > self.connection.settings.max_message_bytes:
-            self._publishing = None
             raise errors.message_too_large(size, self.connection.settings.max_message_bytes)
         self._properties = properties
         self._body_missing = size
@@ -219,7 +220,7 @@ class Channel:
         self._publishing = None
         if self.transaction is not None:
             self.connection.published += 1
-            self.transaction.publish(self, route, properties, body)
+            self.transaction.publish(self, self.renewed(route), properties, body)
             return
         result = self.send_on(route, properties, body)
         self.took(1, result, (0,) if result & REFUSED else ())
@@ -265,7 +266,7 @@ class Channel:
         """The same as things are now."""
         if route.generation == self.core.generation:
             return route
-        return self.connection.routes.make(self, route.raw)
+        return self.connection.routes.renew(self, route.raw)
 
     def settle_confirms(self) -> None:
         """The burst is over: what was published in it is confirmed, at once or when it lasts."""
@@ -296,7 +297,7 @@ class Channel:
     def _confirm(self, upto: int, refused: list[int]) -> None:
         for number in refused:
             self._ack_upto(number - 1)
-            self._say(m.BasicNack(number, False, False))
+            self._say(m.BasicNack(number))
             self._confirmed = number
         self._ack_upto(upto)
 

@@ -125,7 +125,7 @@ class AmqpConnection:
         self.gathered = 0
         self._unread = 0  # bytes of replies that were said since it reads too slowly
         self._handshake: Handshake | None = Handshake(self)
-        self._reader = FrameReader(frames.payload_limit(frames.MIN_FRAME_MAX))
+        self._reader = FrameReader(frames.FIRST_PAYLOAD_BYTES)
         self._starved: dict[Channel, None] = {}
         self._cancelled: list[tuple[Channel, str]] = []
         self._blocked = False
@@ -318,14 +318,15 @@ class AmqpConnection:
             else:
                 self._call(channel, data, start, end)
         except AmqpError as error:
-            error.method_id = error.method_id or int.from_bytes(ids, "big")
+            if end - start >= 4:
+                error.method_id = error.method_id or int.from_bytes(ids, "big")
             self._channel_failed(channel, error)
         except InterlogError as error:
             raise self._unexpected(error, int.from_bytes(ids, "big")) from error
 
     def _call(self, channel: Channel, data: bytes, start: int, end: int) -> None:
         if end - start < 4:
-            raise errors.syntax_error("cannot decode a method without ids")
+            raise errors.frame_error(frames.METHOD, data[start:end], "unknown_frame")
         (method_id,) = _METHOD_ID.unpack_from(data, start)
         if method_id == m.ChannelClose.id:
             m.ChannelClose.decode(data, start + 4, end)
@@ -353,7 +354,8 @@ class AmqpConnection:
             else:
                 channel.header(data, start, end)
         except AmqpError as error:
-            error.method_id = error.method_id or m.BasicPublish.id
+            astray = error.code is ReplyCode.UNEXPECTED_FRAME and not channel.awaits_content
+            error.method_id = error.method_id or (0 if astray else m.BasicPublish.id)
             self._channel_failed(channel, error)
             return
         except InterlogError as error:
@@ -364,7 +366,7 @@ class AmqpConnection:
     def _method_outside(self, number: int, data: bytes, start: int, end: int) -> None:
         """A method on channel 0, or on a channel that is not open."""
         if end - start < 4:
-            raise errors.syntax_error("cannot decode a method without ids")
+            raise errors.frame_error(frames.METHOD, data[start:end], "unknown_frame")
         (method_id,) = _METHOD_ID.unpack_from(data, start)
         if self.phase is Phase.CLOSING:
             if method_id == m.ConnectionCloseOk.id:
@@ -409,8 +411,8 @@ class AmqpConnection:
     # -- channels
 
     def _open_channel(self, number: int) -> None:
-        if number > self.channel_max:
-            refusal = errors.too_many_channels(number, self.channel_max)
+        if len(self.channels) >= self.channel_max:
+            refusal = errors.too_many_channels(len(self.channels), self.channel_max)
             refusal.method_id = m.ChannelOpen.id
             raise refusal
         self.channels[number] = Channel(self, number)

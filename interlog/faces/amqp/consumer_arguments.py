@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from interlog.core.queue_settings import MAX_MS
 from interlog.faces.amqp.argument_checks import Known, Table, checked, flag, number
+from interlog.faces.amqp.errors import erlang
 from interlog.faces.amqp.values import Timestamp, type_name
 
 INTERVAL: Final = re.compile(r"([0-9]{1,12})([YMDhms])")
@@ -29,7 +30,7 @@ def _offset(value: Any) -> str:
         sound = value in ("first", "last", "next") or INTERVAL.fullmatch(value) is not None
     else:
         sound = isinstance(value, Timestamp) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
-    return "" if sound else f"{{invalid_stream_offset_arg,{value!r}}}"
+    return "" if sound else f"{{invalid_stream_offset_arg,{{{type_name(value)},{erlang(value)}}}}}"
 
 
 _TIMEOUT: Final[Known] = {"x-consumer-timeout": ("timeout_ms", number(0, MAX_MS))}

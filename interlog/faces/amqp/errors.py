@@ -103,6 +103,10 @@ def syntax_error(what: str, method_id: int = 0) -> AmqpError:
     return AmqpError(ReplyCode.SYNTAX_ERROR, what, method_id=method_id)
 
 
+def cannot_decode(method: str) -> AmqpError:
+    return AmqpError(ReplyCode.FRAME_ERROR, f"cannot decode '{method}'")
+
+
 def malformed_text() -> AmqpError:
     return AmqpError(ReplyCode.FRAME_ERROR, "Malformed UTF-8 in shortstr")
 
@@ -219,6 +223,13 @@ def told(value: object) -> str:
     return f"'{plain(value)}'"
 
 
+def erlang(value: object) -> str:
+    """A value as RabbitMQ shows it inside a term."""
+    if isinstance(value, str):
+        return f'<<"{value}">>' if value else "<<>>"
+    return "undefined" if value is None else plain(value)
+
+
 def plain(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -278,7 +289,7 @@ def internal_exchange(name: str, vhost: str) -> AmqpError:
 
 
 def unknown_exchange_type(kind: str) -> AmqpError:
-    return precondition(f"unknown exchange type '{kind}'")
+    return AmqpError(ReplyCode.COMMAND_INVALID, f"unknown exchange type '{kind}'")
 
 
 def invalid_argument(argument: str, kind: str, name: str, vhost: str, why: str) -> AmqpError:

@@ -1,4 +1,4 @@
-"""Arguments of exchange.declare: AMQP's names on one side, the core's settings on the other.
+"""Arguments of exchanges and of their bindings: AMQP's names on one side, the core's settings on the other.
 
 Comes in: a type and a table as the client sent them. Goes out: an exchange's kind and settings, or the error that says
 what is wrong.
@@ -6,10 +6,11 @@ what is wrong.
 
 from typing import Any, Final
 
+from interlog.core.exchange_objects import HASHED_PROPERTIES
 from interlog.core.queue_settings import DECLARED
 from interlog.faces.amqp.argument_checks import Table
 from interlog.faces.amqp.arguments import told
-from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition, subject
+from interlog.faces.amqp.errors import erlang, precondition, subject, unknown_exchange_type
 from interlog.faces.amqp.values import type_name
 
 _EXCHANGE_KINDS: Final = {
@@ -23,6 +24,7 @@ _EXCHANGE_KINDS: Final = {
     "x-modulus-hash": "modulus-hash",
     "x-message-deduplication": "dedupe",
 }
+_MATCHES: Final = ("all", "any", "all-with-x", "any-with-x")
 _KIND_NAMES: Final = {kind: name for name, kind in _EXCHANGE_KINDS.items()}
 
 
@@ -45,6 +47,9 @@ def _hash_settings(arguments: Table) -> dict[str, Any]:
         value = arguments.get(EXCHANGE_NAMES[setting])
         if isinstance(value, str):
             settings[setting] = value
+    used = settings.get("hash_property", HASHED_PROPERTIES[0])
+    if used not in HASHED_PROPERTIES:
+        raise precondition(f"Unsupported property: {used}")
     if len(settings) == 2:
         raise precondition("hash-header and hash-property are mutually exclusive")
     return settings
@@ -83,7 +88,7 @@ def exchange_settings(name: str, vhost: str, type: str, arguments: Table) -> dic
         type = inner
     kind = _EXCHANGE_KINDS.get(type)
     if kind is None:
-        raise AmqpError(ReplyCode.COMMAND_INVALID, f"unknown exchange type '{type}'")
+        raise unknown_exchange_type(type)
     alternate = arguments.get("alternate-exchange")
     if alternate is not None and not isinstance(alternate, str):
         where = subject("exchange", name, vhost)
@@ -102,3 +107,20 @@ def exchange_settings(name: str, vhost: str, type: str, arguments: Table) -> dic
     if rest:
         settings[DECLARED] = rest
     return {"kind": kind, "delayed": delayed, "alternate": alternate, "settings": settings}
+
+
+def check_binding(kind: str, key: str, arguments: Table) -> None:
+    """406, in RabbitMQ's words, for a binding that an exchange of this kind cannot have."""
+    if kind == "headers":
+        match = arguments.get("x-match", "all")
+        if not isinstance(match, str):
+            what = f"type {type_name(match)} (value {erlang(match)}); expected longstr"
+            raise precondition(f"Invalid x-match field {what}")
+        if match not in _MATCHES:
+            what = f"value {erlang(match)}; expected {', '.join(_MATCHES[:-1])}, or {_MATCHES[-1]}"
+            raise precondition(f"Invalid x-match field {what}")
+    elif kind == "consistent-hash":
+        if not key.removeprefix("-").isdecimal():
+            raise precondition(f"The binding key must be an integer: {erlang(key)}")
+        if int(key) < 1:
+            raise precondition("The binding key must be greater than 0")

@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING
 
 from interlog.base.errors import InequivalentError, InUseError, InvalidError, LimitError, NotFoundError, RefusedError
+from interlog.core.exchange_objects import RESERVED
 from interlog.core.exchanges import Exchange
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
-from interlog.faces.amqp.exchange_arguments import EXCHANGE_NAMES, exchange_settings, exchange_type
+from interlog.faces.amqp.exchange_arguments import EXCHANGE_NAMES, check_binding, exchange_settings, exchange_type
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel
@@ -25,7 +26,7 @@ def declare(channel: "Channel", method: m.ExchangeDeclare) -> None:
         return
     made = exchange_settings(name, vhost, method.type, method.arguments)
     connection.check_access("configure", "exchange", name)
-    if made["alternate"] is not None:
+    if made["alternate"] is not None and not core.exchanges.exists(vhost, name):
         connection.check_access("read", "exchange", name)
         connection.check_access("write", "exchange", made["alternate"])
     generation = core.generation
@@ -62,6 +63,8 @@ def delete(channel: "Channel", method: m.ExchangeDelete) -> None:
     vhost, name = connection.vhost, method.exchange
     if not name:
         raise errors.default_exchange()
+    if name.startswith(RESERVED):
+        raise errors.system_exchange(name, vhost)
     connection.check_access("configure", "exchange", name)
     generation = core.generation
     lasts = False
@@ -70,8 +73,6 @@ def delete(channel: "Channel", method: m.ExchangeDelete) -> None:
         core.exchanges.delete(vhost, name, if_unused=method.if_unused)
     except NotFoundError:
         pass  # to delete what is not there is no error
-    except RefusedError:
-        raise errors.system_exchange(name, vhost) from None
     except InUseError:
         raise errors.in_use("exchange", name, vhost) from None
     if not method.nowait:
@@ -81,6 +82,7 @@ def delete(channel: "Channel", method: m.ExchangeDelete) -> None:
 def bind(channel: "Channel", method: m.ExchangeBind) -> None:
     generation = channel.core.generation
     lasts = _check(channel, method.source, method.destination, method.routing_key)
+    check_binding(channel.connection.exchange(method.source).kind, method.routing_key, method.arguments)
     try:
         channel.core.exchanges.bind(
             channel.connection.vhost,

@@ -24,7 +24,8 @@ END: Final = b"\xce"
 HEAD: Final = Struct(">BHI")  # type, channel, payload's size
 HEAD_BYTES: Final = 7
 OVERHEAD_BYTES: Final = 8  # head and end octet: what of frame-max is not payload
-MIN_FRAME_MAX: Final = 8192  # below this nobody may negotiate; before negotiation nothing larger is taken
+MIN_FRAME_MAX: Final = 4096  # below this nobody may negotiate
+FIRST_PAYLOAD_BYTES: Final = 8192  # before negotiation nothing larger is taken: a login may bring a long token
 NO_LIMIT: Final = 0xFFFFFFFF
 
 HEARTBEAT_FRAME: Final = b"\x08\x00\x00\x00\x00\x00\x00\xce"
@@ -58,7 +59,7 @@ class FrameReader:
 
     __slots__ = ("_later", "_later_bytes", "_missing", "at", "data", "limit")
 
-    def __init__(self, limit: int = MIN_FRAME_MAX) -> None:
+    def __init__(self, limit: int = FIRST_PAYLOAD_BYTES) -> None:
         self.limit = limit  # of a payload, see payload_limit; may change between two frames
         self.data = b""
         self.at = 0

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
-from interlog.core.deaths import DEATHS, EXCHANGE, KEYS, deaths_of, header
+from interlog.core.deaths import DEATHS, EXCHANGE, KEYS, deaths_of, first_of, header
 from interlog.core.dedupe import KEY_BYTES, KEY_PROPERTY, TTL_PROPERTY
 from interlog.core.leases import Message
 from interlog.faces.amqp import foreign
@@ -217,7 +217,7 @@ def _with_deaths(record: Record, properties: bytes) -> bytes:
             told["original-expiration"] = str(death["ttl"])
         table.append(told)
     updates: dict[str, Any] = {"x-death": table}
-    for which, death in (("first", deaths[-1]), ("last", deaths[0])):
+    for which, death in (("first", first_of(deaths)), ("last", deaths[0])):
         for what in ("reason", "queue", "exchange"):
             updates[f"x-{which}-death-{what}"] = death[what]
     removals = () if header(record, KEYS) is not None else ("CC",)
@@ -241,7 +241,7 @@ def _body_frames(channel: int, body: bytes, body_max: int) -> list[bytes]:
 class Deliveries:
     """Writes deliveries of one consumer. Runs of messages with the same headers are common, and cheaper."""
 
-    __slots__ = ("_counts", "_exchange", "_headers", "_method", "_number", "_offsets", "_properties")
+    __slots__ = ("_counts", "_delivered", "_exchange", "_headers", "_method", "_number", "_offsets", "_properties")
 
     def __init__(self, channel: int, tag: str, *, counts: bool = False, offsets: bool = False) -> None:
         self._number = channel
@@ -249,6 +249,7 @@ class Deliveries:
         self._counts = counts  # deliveries are counted, and the count is told
         self._offsets = offsets  # of a stream: each message tells its own
         self._headers: Headers | None = None
+        self._delivered = 0
         self._exchange = b"\x00"
         self._properties = b""
 
@@ -306,7 +307,7 @@ def got(channel: int, tag: int, message: Message, left: int, body_max: int, *, c
     """A message that was asked for: get-ok and its content."""
     _, record, delivered, redelivered, _, _ = message
     exchange, properties = wire_of(record, body_max)
-    if delivered and counts:
+    if counts:  # who asks is told of the first time, too
         properties = with_headers(properties, {"x-delivery-count": Int64(delivered)})
     key = record.key or b""
     payload = _GET_OK + _TAG.pack(tag, redelivered) + exchange + ONE[len(key)] + key + _COUNT.pack(left)

@@ -5,6 +5,7 @@ What a content asks for beyond routing (priority, expiry, reply-to, more keys, a
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,8 @@ from interlog.core.memory import record_size
 from interlog.core.publishing import LASTS, PRIORITY, ROUTED, Target
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
-from interlog.faces.amqp.errors import precondition
+from interlog.faces.amqp.arguments import MAX_LIFE_MS
+from interlog.faces.amqp.errors import AmqpError, precondition
 from interlog.faces.amqp.messages import (
     REMEMBERED_BYTES,
     Content,
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
 _ROUTES: Final = 4_096
 _KNOWN: Final = 4_096
 _IDS: Final = 4  # class and method ids, at the start of a payload
-MAX_EXPIRATION_MS: Final = (1 << 32) - 1
+_NEVER: Final = -1  # the generation of a route that must not be used
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+MAX_DELAY_MS: Final = (1 << 32) - 1
 
 Known = tuple[Headers, int, bool]  # a record's headers, their large size, whether it is persistent
 
@@ -96,14 +100,21 @@ class Routes:
         self.get: Callable[[bytes], Route | None] = self._routes.get
 
     def make(self, channel: "Channel", raw: bytes) -> Route:
-        """AmqpError where it may not be published so."""
+        """What is wrong with a publish is said when its message is whole: nothing that belongs to it is astray then."""
         method = m.BasicPublish.decode(raw, _IDS, len(raw))
+        try:
+            return self.find(channel, raw, method)
+        except AmqpError:
+            return Route(self, raw, method.exchange, method.routing_key, method.mandatory, None, _NEVER)
+
+    def find(self, channel: "Channel", raw: bytes, method: m.BasicPublish) -> Route:
+        """AmqpError where it may not be published so."""
         connection, core = channel.connection, channel.core
         if method.immediate:
             raise errors.not_implemented("immediate=true")
         vhost, name, key = connection.vhost, method.exchange, method.routing_key
-        exchange = connection.exchange(name)
         connection.check_access("write", "exchange", name)
+        exchange = connection.exchange(name)
         if exchange.internal:
             raise errors.internal_exchange(name, vhost)
         if exchange.kind == "topic":
@@ -116,6 +127,10 @@ class Routes:
             self.clear()
         self._routes[raw] = route
         return route
+
+    def renew(self, channel: "Channel", raw: bytes) -> Route:
+        """The same as things are now. AmqpError where it may not be published so."""
+        return self.find(channel, raw, m.BasicPublish.decode(raw, _IDS, len(raw)))
 
     def clear(self) -> None:
         self._routes.clear()
@@ -202,11 +217,16 @@ def _reply(channel: "Channel", route: Route, content: Content, body: bytes) -> i
 
 
 def expiration_ms(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise errors.invalid_expiration(text, "not a whole number of milliseconds")
-    value = int(text) if len(text) < 20 else MAX_EXPIRATION_MS + 1
-    if value > MAX_EXPIRATION_MS:
-        raise errors.invalid_expiration(text, f"larger than {MAX_EXPIRATION_MS}")
+    number = _WHOLE_NUMBER.match(text)
+    if number is None:
+        raise errors.invalid_expiration(text, "no_integer")
+    if number.end() < len(text):
+        raise errors.invalid_expiration(text, f'{{leftover_string,"{text[number.end() :]}"}}')
+    value = int(text)
+    if value < 0:
+        raise errors.invalid_expiration(text, f"{{value_negative,{value}}}")
+    if value > MAX_LIFE_MS:
+        raise errors.invalid_expiration(text, f"{{value_too_large,{value}}}")
     return value
 
 
@@ -215,7 +235,7 @@ def _delay_ms(headers: Mapping[str, Any]) -> int:
     if isinstance(delay, bool) or not isinstance(delay, int | float | str):
         return 0
     try:
-        return min(max(int(delay), 0), MAX_EXPIRATION_MS)
+        return min(max(int(delay), 0), MAX_DELAY_MS)
     except (ValueError, OverflowError):
         return 0
 

@@ -12,6 +12,8 @@ from interlog.base.errors import (
     NotEmptyError,
     NotFoundError,
 )
+from interlog.core.exchange_objects import RESERVED
+from interlog.core.queue_settings import DECLARED
 from interlog.core.topics import Topic
 from interlog.core.work_queue import WorkQueue
 from interlog.faces.amqp import errors
@@ -19,18 +21,20 @@ from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.arguments import (
     NAMES,
     STREAM_NAMES,
+    check_declared,
     queue_kind,
     queue_settings,
     stream_message_bytes,
     stream_settings,
+    told,
 )
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
+from interlog.faces.amqp.exchange_arguments import check_binding
 from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel
 
-RESERVED: Final = "amq."
 _OWNED: Final = 100  # queues of one connection, before it is looked whether they are still there
 
 
@@ -73,8 +77,7 @@ def declare(channel: "Channel", method: m.QueueDeclare) -> None:
         _declare_reply(channel, name)
         return
     if method.passive:
-        name = named(channel, name)
-        found = find(channel, name)
+        found = find(channel, name)  # no name is no queue here: there is nothing that it could stand for
         channel.last_queue = name
         if isinstance(found, WorkQueue):
             found.used_ms = connection.now_ms
@@ -109,14 +112,19 @@ def _make(channel: "Channel", method: m.QueueDeclare, name: str) -> WorkQueue | 
             return _make_stream(channel, name, arguments)
         settings = queue_settings(kind, name, vhost, arguments)
         exchange = settings.get("dead_letter_exchange")
-        if exchange is not None:
+        if exchange is not None and taken is None:
             connection.check_access("read", "queue", name)
             connection.check_access("write", "exchange", exchange)
         if method.auto_delete:
             settings["auto_delete"] = True
         owner = connection if method.exclusive else None
-        queue = core.work_queues.declare(vhost, name, settings, durable=method.durable, owner=owner)
+        durable = method.durable and owner is None  # a queue of one connection never outlasts it
+        queue = core.work_queues.declare(vhost, name, settings, durable=durable, owner=owner)
+        if taken is not None:
+            _compare(taken, arguments)
     except InequivalentError as error:
+        if taken is not None and error.what in NAMES:
+            _compare(taken, arguments)
         raise _inequivalent(name, vhost, error) from None
     except LockedError:
         raise errors.locked(name, vhost) from None
@@ -140,9 +148,9 @@ def _default_kind(channel: "Channel", method: m.QueueDeclare) -> str:
 def _check_replicated(kind: str, name: str, vhost: str, method: m.QueueDeclare) -> None:
     """What quorum queues and streams cannot be."""
     for what, wrong in (
-        ("non-durable", not method.durable),
-        ("exclusive-owner", method.exclusive),
         ("auto-delete", method.auto_delete),
+        ("exclusive-owner", method.exclusive),
+        ("non-durable", not method.durable),
     ):
         if wrong:
             raise precondition(f"invalid property '{what}' for {errors.subject('queue', name, vhost)}")
@@ -153,6 +161,7 @@ def _make_stream(channel: "Channel", name: str, arguments: dict[str, Any]) -> To
     settings = stream_settings(name, vhost, arguments)
     queue = core.work_queues.find(vhost, name)
     if queue is not None:
+        _compare(queue, arguments)
         raise errors.inequivalent("queue", name, vhost, "x-queue-type", "stream", queue.settings.kind)
     try:
         topic = core.topic(vhost, name)
@@ -167,11 +176,18 @@ def _make_stream(channel: "Channel", name: str, arguments: dict[str, Any]) -> To
     return topic
 
 
+def _compare(queue: WorkQueue, arguments: dict[str, Any]) -> None:
+    declared = queue.item.settings.get(DECLARED)
+    if declared is not None:
+        check_declared(queue.name, queue.namespace, told(arguments), declared)
+
+
 def _inequivalent(name: str, vhost: str, error: InequivalentError) -> AmqpError:
     wanted, found = error.wanted, error.found
     if error.what in NAMES:
         if error.what == "kind":
-            return errors.inequivalent("queue", name, vhost, "x-queue-type", wanted or "classic", found)
+            wanted, found = errors.argument(wanted if wanted != "classic" else None, found)
+            return errors.inequivalent("queue", name, vhost, "x-queue-type", wanted, found)
         wanted, found = errors.argument(wanted or None, found or None)
         return errors.inequivalent("queue", name, vhost, NAMES[error.what], wanted, found)
     return errors.inequivalent("queue", name, vhost, error.what, wanted, found)
@@ -206,6 +222,7 @@ def _declare_reply(channel: "Channel", name: str) -> None:
 def bind(channel: "Channel", method: m.QueueBind) -> None:
     generation = channel.core.generation
     name, key, lasts = _binding(channel, method.queue, method.exchange, method.routing_key)
+    check_binding(channel.connection.exchange(method.exchange).kind, key, method.arguments)
     try:
         channel.core.exchanges.bind(channel.connection.vhost, method.exchange, name, key, method.arguments)
     except (InvalidError, LimitError) as error:
@@ -236,8 +253,8 @@ def _binding(channel: "Channel", queue: str, exchange: str, key: str) -> tuple[s
         raise errors.default_exchange()
     connection.check_access("write", "queue", name)
     connection.check_access("read", "exchange", exchange)
-    found = find(channel, name)
     source = connection.exchange(exchange)
+    found = find(channel, name)
     if source.kind == "topic":
         connection.check_key("read", exchange, key)
     return name, key, source.durable and (isinstance(found, Topic) or found.durable)

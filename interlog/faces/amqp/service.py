@@ -83,6 +83,7 @@ class AmqpService:
             "product": PRODUCT,
             "version": PRODUCT_VERSION,
             "platform": f"Interlog {VERSION}",
+            "cluster_name": "interlog",
             "information": "Interlog, a message broker for the clients you already have.",
             "copyright": "Apache License 2.0",
             "capabilities": CAPABILITIES,

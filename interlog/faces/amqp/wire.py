@@ -8,7 +8,7 @@ import struct
 from struct import Struct
 from typing import Any, ClassVar, Final, Self
 
-from interlog.faces.amqp.errors import AmqpError, malformed_text, syntax_error
+from interlog.faces.amqp.errors import AmqpError, cannot_decode, malformed_text, syntax_error
 
 # What reading past the end of the data, or text that is none, raises. A read may go past the end of its method
 # and still be inside the data: that shows in where it ends.
@@ -57,7 +57,7 @@ class Method:
 
 def malformed(method: type[Method], error: Exception | None = None) -> AmqpError:
     """A method that is not whole, or that has more to it than there should be."""
-    made = malformed_text() if isinstance(error, UnicodeDecodeError) else syntax_error(f"cannot decode '{method.name}'")
+    made = malformed_text() if isinstance(error, UnicodeDecodeError) else cannot_decode(method.name)
     made.method_id = method.id
     return made
 

@@ -57,7 +57,7 @@ def test_as_many_channels_as_agreed(play: Play) -> None:
         m.ChannelOpen(),
         channel=4,
         code=ReplyCode.NOT_ALLOWED,
-        text="number of channels opened (4) has reached the negotiated channel_max (3)",
+        text="number of channels opened (3) has reached the negotiated channel_max (3)",
     )
 
 
@@ -168,7 +168,7 @@ FATAL: list[tuple[str, list[Method | bytes], int | None, tuple[ReplyCode, str]]]
         "method cut short",
         [frame(METHOD, 1, b"\0\x3c\0\x0a\0")],
         1,
-        (ReplyCode.SYNTAX_ERROR, "cannot decode 'basic.qos'"),
+        (ReplyCode.FRAME_ERROR, "cannot decode 'basic.qos'"),
     ),
     (
         "properties that are none",
@@ -182,7 +182,27 @@ FATAL: list[tuple[str, list[Method | bytes], int | None, tuple[ReplyCode, str]]]
         1,
         (ReplyCode.FRAME_ERROR, "Malformed UTF-8 in shortstr"),
     ),
-    ("immediate", [m.BasicPublish("", "q", immediate=True)], 1, (ReplyCode.NOT_IMPLEMENTED, "immediate=true")),
+    (
+        "method without ids",
+        [frame(METHOD, 1, b"\0\x3c")],
+        1,
+        (ReplyCode.FRAME_ERROR, "type 1, all octets = <<0,60>>: unknown_frame"),
+    ),
+    (
+        "content header with a weight",
+        [PUBLISH, frame(HEADER, 1, b"\0\x3c\0\x05" + bytes(10))],
+        1,
+        (
+            ReplyCode.UNEXPECTED_FRAME,
+            "expected content header for class 60, got non content header frame instead",
+        ),
+    ),
+    (
+        "immediate",
+        [m.BasicPublish("", "q", immediate=True), content(b"x")],
+        1,
+        (ReplyCode.NOT_IMPLEMENTED, "immediate=true"),
+    ),
     ("prefetch size", [m.BasicQos(prefetch_size=1)], 1, (ReplyCode.NOT_IMPLEMENTED, "prefetch_size!=0 (1)")),
     ("recover without requeue", [m.BasicRecover(False)], 1, (ReplyCode.NOT_IMPLEMENTED, "requeue=false")),
     (

@@ -305,7 +305,7 @@ def finish(play: Play, client: Client) -> bool:
     heard = client.listen()
     closed = [one for one in heard if isinstance(one, m.ConnectionClose | m.ChannelClose)]
     assert all(one.reply_code != ReplyCode.INTERNAL_ERROR for one in closed), closed
-    assert client.face._reader.pending_bytes <= frames.MIN_FRAME_MAX * 32
+    assert client.face._reader.pending_bytes <= frames.FIRST_PAYLOAD_BYTES * 32
     if not client.hung_up:
         client.drop()
     assert not client.face.channels and client.face.gathered == 0

@@ -8,7 +8,7 @@ from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.errors import ReplyCode
 from interlog.faces.amqp.frames import BODY, NO_LIMIT, OVERHEAD_BYTES, FrameReader
 from interlog.faces.amqp.wire import Method
-from tests.playbooks.amqp.play import Client, Content, Play
+from tests.playbooks.amqp.play import Client, Content, Play, content
 
 
 def fill(client: Client, count: int, queue: str = "q") -> None:
@@ -563,6 +563,7 @@ DENIED: list[tuple[Method, str, str]] = [
     ),
     (m.BasicPublish("no", ""), "write", "exchange 'no'"),
     (m.BasicPublish("", "q"), "write", "exchange 'amq.default'"),
+    (m.BasicPublish("nothing", "q"), "write", "exchange 'nothing'"),
 ]
 
 
@@ -575,7 +576,7 @@ def test_permissions(play: Play, client: Client, said: Method, permission: str, 
     client.exchange("no", "fanout")
     client.exchange("yes", "fanout")
     eve = play.connect("eve", "secret")
-    parts: list[Any] = [said]
+    parts: list[Any] = [said, *([content(b"x")] if isinstance(said, m.BasicPublish) else [])]
     eve.refused(
         *parts, code=ReplyCode.ACCESS_REFUSED, text=f"{permission} access to {what} in vhost '/' refused for user 'eve'"
     )
@@ -608,6 +609,7 @@ def test_topic_permissions(play: Play, client: Client) -> None:
     ):
         eve.refused(
             said,
+            *([content(b"x")] if isinstance(said, m.BasicPublish) else []),
             code=ReplyCode.ACCESS_REFUSED,
             text=f"{permission} access to topic '{key}' in exchange 'amq.topic' in vhost '/' refused for user 'eve'",
         )

@@ -33,7 +33,7 @@ def test_a_queue_holds_one_of_a_key(client: Client, kind: str) -> None:
     client.publish(b"plain")
     client.listen()
     message = client.get()
-    assert message is not None and message.headers == {"x-deduplication-header": "k"}
+    assert message is not None and message.headers["x-deduplication-header"] == "k"
     assert client.drain() == [b"b", b"plain", b"plain"]
 
 
@@ -137,7 +137,7 @@ def test_a_full_queue_refuses_and_remembers_nothing(client: Client) -> None:
     send(client, b"a")
     client.expect(m.BasicAck(1))
     send(client, b"b", "other")
-    client.expect(m.BasicNack(2, False, False))
+    client.expect(m.BasicNack(2))
     client.drain()
     send(client, b"b", "other")
     client.expect(m.BasicAck(3))

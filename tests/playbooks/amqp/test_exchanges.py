@@ -151,7 +151,25 @@ REFUSED: list[tuple[str, Method, ReplyCode, str]] = [
         "headers by no rule",
         m.QueueBind("q", "amq.headers", "", arguments={"x-match": "some"}),
         ReplyCode.PRECONDITION_FAILED,
-        "x-match is one of all | all-with-x | any | any-with-x, not 'some'",
+        'Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x',
+    ),
+    (
+        "headers by a number",
+        m.QueueBind("q", "amq.headers", "", arguments={"x-match": 5}),
+        ReplyCode.PRECONDITION_FAILED,
+        "Invalid x-match field type signedint (value 5); expected longstr",
+    ),
+    (
+        "delete of a reserved name",
+        m.ExchangeDelete("amq.nothing"),
+        ReplyCode.ACCESS_REFUSED,
+        "deletion of system exchange 'amq.nothing' in vhost '/' not allowed",
+    ),
+    (
+        "both ends missing",
+        m.QueueBind("none", "nothing", "k"),
+        ReplyCode.NOT_FOUND,
+        "no exchange 'nothing' in vhost '/'",
     ),
 ]
 
@@ -352,7 +370,7 @@ def test_consistent_hash(bound: Client) -> None:
     client.refused(
         m.QueueBind("a", "x", "heavy"),
         code=ReplyCode.PRECONDITION_FAILED,
-        text="the key of this binding is its weight, a number from 1 to 1000000, not 'heavy'",
+        text='The binding key must be an integer: <<"heavy">>',
     )
 
 

@@ -26,3 +26,12 @@ def test_a_restart_forgets_no_time(play: Play, client: Client) -> None:
     assert [play.core.queue("/", name).ready for name in ("q", "ttl")] == [1, 1]
     play.later(1_000)
     assert [play.core.queue("/", name).ready for name in ("q", "ttl")] == [0, 0]
+
+
+def test_who_asks_is_told_what_is_left(play: Play, client: Client) -> None:
+    client.queue()
+    client.publish(b"long", expiration="1000")
+    client.publish(b"short", expiration="10")
+    play.later(20)
+    message = client.get()
+    assert message is not None and message.method.message_count == 0

@@ -165,7 +165,7 @@ def test_unknown_mechanism(play: Play) -> None:
         (2_048, 131_072, "negotiated channel_max = 2048 is higher than the maximum allowed value (2047)"),
         (10, 0, "negotiated frame_max = 0 is higher than the maximum allowed value (131072)"),
         (10, 131_073, "negotiated frame_max = 131073 is higher than the maximum allowed value (131072)"),
-        (10, 8_191, "negotiated frame_max = 8191 is lower than the minimum allowed value (8192)"),
+        (10, 4_095, "negotiated frame_max = 4095 is lower than the minimum allowed value (4096)"),
     ],
 )
 def test_tune_has_bounds(play: Play, channel_max: int, frame_max: int, text: str) -> None:

@@ -191,6 +191,21 @@ def test_an_error_confirms_what_was_before_it(client: Client) -> None:
     assert heard[0] == m.BasicAck(1) and isinstance(heard[1], m.ChannelClose) and len(heard) == 2
 
 
+def test_what_is_refused_is_not_confirmed(client: Client) -> None:
+    client.queue()
+    client.confirms()
+    client.publish(b"a")
+    client.publish(b"b", expiration="soon")
+    client.expect(m.BasicAck(1), m.ChannelClose)
+
+
+def test_a_publish_is_refused_when_its_message_is_whole(client: Client) -> None:
+    """So that nothing of it comes after the client agreed that the channel is closed."""
+    client.send(m.BasicPublish("none", "k"))
+    client.silence()
+    client.refused(content(b"abc"), code=ReplyCode.NOT_FOUND, text="no exchange 'none' in vhost '/'")
+
+
 def test_confirmed_is_there_after_a_kill(play: Play, client: Client) -> None:
     client.queue(durable=True)
     client.confirms()

@@ -42,7 +42,6 @@ def test_names_by_the_broker(client: Client) -> None:
     client.expect(m.QueueBindOk())
     client.publish(b"b", "", "amq.fanout")
     assert client.drain("") == [b"a", b"b"]
-    assert client.queue("", passive=True).queue == second
     client.ask(m.QueueDelete(""), m.QueueDeleteOk)
     client.queue(first, passive=True)
 
@@ -52,6 +51,18 @@ def test_an_empty_key_and_queue_mean_the_last_queue(client: Client) -> None:
     client.ask(m.QueueBind("", "amq.direct", ""), m.QueueBindOk)
     client.publish(b"a", "mine", "amq.direct")
     assert client.drain("mine") == [b"a"]
+
+
+def test_an_exclusive_queue_is_not_durable_whatever_is_asked(client: Client) -> None:
+    for durable in (True, False):
+        client.queue(exclusive=True, durable=durable)
+
+
+def test_who_may_not_kill_may_declare_what_is_there(play: Play, client: Client) -> None:
+    client.queue(x_dead_letter_exchange="no")
+    play.core.access.add_user("eve", "secret")
+    play.core.access.set_permissions("/", "eve", ".*", "^$", "^$")
+    play.connect("eve", "secret").queue(x_dead_letter_exchange="no")
 
 
 def test_without_an_answer(client: Client) -> None:
@@ -79,8 +90,30 @@ INEQUIVALENT: list[tuple[dict[str, Any], str, str, str]] = [
         "the value '9' of type 'signedint'",
         "none",
     ),
-    ({"arguments": {"x-queue-type": "quorum"}}, "x-queue-type", "'quorum'", "'classic'"),
-    ({"arguments": {"x-queue-type": "stream"}}, "x-queue-type", "'stream'", "'classic'"),
+    (
+        {"arguments": {"x-message-ttl": 1, "x-overflow": "drop-head"}},
+        "x-overflow",
+        "the value 'drop-head' of type 'longstr'",
+        "none",
+    ),
+    (
+        {"arguments": {"x-message-ttl": 1, "x-queue-mode": "lazy"}},
+        "x-queue-mode",
+        "the value 'lazy' of type 'longstr'",
+        "none",
+    ),
+    (
+        {"arguments": {"x-queue-type": "quorum"}},
+        "x-queue-type",
+        "the value 'quorum' of type 'longstr'",
+        "none",
+    ),
+    (
+        {"arguments": {"x-queue-type": "stream"}},
+        "x-queue-type",
+        "the value 'stream' of type 'longstr'",
+        "none",
+    ),
 ]
 
 
@@ -115,6 +148,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("x-queue-leader-locator", "nearest", "invalid_queue_locator_arg"),
     ("x-queue-leader-locator", 1, "{unacceptable_type,signedint}"),
     ("x-dead-letter-routing-key", 1, "{unacceptable_type,signedint}"),
+    ("x-message-ttl", 315_360_000_001, "{value_too_large,315360000001}"),
     ("x-message-deduplication", "yes", "{unacceptable_type,longstr}"),
 ]
 
@@ -220,6 +254,8 @@ def test_what_quorum_queues_and_streams_cannot_be(client: Client, kind: str, fla
         ("stream", "x-message-deduplication", True),
         ("quorum", "x-max-priority", 5),
         ("quorum", "x-queue-mode", "lazy"),
+        ("quorum", "x-max-age", "1D"),
+        ("classic", "x-max-age", "1D"),
         ("stream", "x-expires", 5),
         ("stream", "x-message-ttl", 5),
         ("stream", "x-max-length", 5),
@@ -254,7 +290,7 @@ def test_the_vhost_says_what_queues_are_that_do_not(play: Play, client: Client) 
 REFUSED: list[tuple[Method, ReplyCode, str]] = [
     (declare("amq.mine"), ReplyCode.ACCESS_REFUSED, "queue name 'amq.mine' contains reserved prefix 'amq.*'"),
     (declare("q", passive=True), ReplyCode.NOT_FOUND, NO_Q),
-    (declare("", passive=True), ReplyCode.NOT_FOUND, "no previously declared queue"),
+    (declare("", passive=True), ReplyCode.NOT_FOUND, "no queue '' in vhost '/'"),
     (m.QueuePurge(""), ReplyCode.NOT_FOUND, "no previously declared queue"),
     (m.QueueDelete(""), ReplyCode.NOT_FOUND, "no previously declared queue"),
     (m.QueueBind("", "amq.fanout", ""), ReplyCode.NOT_FOUND, "no previously declared queue"),
@@ -485,5 +521,5 @@ def test_policies_say_where_the_dead_go(play: Play, client: Client) -> None:
     play.core.policies.put("/", "p", pattern="^q$", definition={"overflow": "reject-publish"})
     client.confirms()
     client.publish(b"c")
-    client.expect(m.BasicNack(1, False, False))
+    client.expect(m.BasicNack(1))
     assert client.drain() == [b"b"] and client.drain("dead") == []
