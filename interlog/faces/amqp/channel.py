@@ -19,6 +19,7 @@ from interlog.faces.amqp.consumer import QueueConsumer
 from interlog.faces.amqp.errors import AmqpError, ReplyCode
 from interlog.faces.amqp.frames import method_frame
 from interlog.faces.amqp.messages import BASIC_CLASS, CONTENT_HEAD, CONTENT_HEAD_BYTES, Deliveries, content_of, returned
+from interlog.faces.amqp.properties import with_headers
 from interlog.faces.amqp.publish import Route, publish_specially
 from interlog.faces.amqp.wire import Method
 from interlog.journal.journal import Outcome
@@ -259,7 +260,8 @@ class Channel:
         else:
             result = publish_specially(self, route, content, body)
         if not result & ROUTED and route.mandatory:
-            self.write(returned(self.number, route, properties, body, self.connection.body_max))
+            shown = with_headers(properties, {}, ("BCC",))
+            self.write(returned(self.number, route, shown, body, self.connection.body_max))
         return result
 
     def renewed(self, route: Route) -> Route:

@@ -27,6 +27,7 @@ from interlog.faces.amqp.messages import (
 )
 from interlog.faces.amqp.properties import changed, with_headers
 from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
+from interlog.faces.amqp.values import type_name
 from interlog.journal.record import Headers, Record
 
 if TYPE_CHECKING:
@@ -241,9 +242,7 @@ def _delay_ms(headers: Mapping[str, Any]) -> int:
 
 
 def _more_keys(headers: Mapping[str, Any], name: str) -> list[str]:
-    keys = headers.get(name)
-    if keys is None:
-        return []
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise precondition(f"invalid header '{name}': must be an array of long strings")
-    return keys
+    keys = headers.get(name, [])
+    if not isinstance(keys, list):
+        raise precondition(f'invalid message: {{unacceptable_type_in_header,"{name}",{type_name(keys)}}}')
+    return [key for key in keys if isinstance(key, str)]

@@ -30,7 +30,7 @@ from interlog.faces.amqp.arguments import (
 )
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
 from interlog.faces.amqp.exchange_arguments import check_binding
-from interlog.faces.amqp.service import REPLY_PREFIX, REPLY_TO
+from interlog.faces.amqp.service import REPLY_TO
 
 if TYPE_CHECKING:
     from interlog.faces.amqp.channel import Channel
@@ -212,8 +212,7 @@ def _declare_reply(channel: "Channel", name: str) -> None:
     """Whether who asked for a reply is still there."""
     if name != REPLY_TO and channel.connection.service.replies.find(name) is None:
         raise errors.not_found("queue", name, channel.connection.vhost)
-    consumers = 1 if name.startswith(REPLY_PREFIX) else 0
-    channel.reply(m.QueueDeclareOk(name, 0, consumers))
+    channel.reply(m.QueueDeclareOk(name, 0, 1))
 
 
 # -- bindings

@@ -34,4 +34,4 @@ def test_who_asks_is_told_what_is_left(play: Play, client: Client) -> None:
     client.publish(b"short", expiration="10")
     play.later(20)
     message = client.get()
-    assert message is not None and message.method.message_count == 0
+    assert message is not None and message.message_count == 0

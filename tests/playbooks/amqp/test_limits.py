@@ -419,7 +419,7 @@ def test_delivery_limit_without_dead_letters(client: Client) -> None:
         assert message is not None
         counts.append((message.headers.get("x-delivery-count"), message.redelivered))
         client.send(m.BasicReject(message.delivery_tag))
-    assert counts == [(0, False), (1, True), (2, True)]
+    assert counts == [(0, False), (1, True), (2, True)]  # who asks is told of the first time, too
     assert client.get() is None
 
 
