@@ -6,6 +6,7 @@ for the function that answers it. Errors of the core become status codes here an
 
 import binascii
 import json
+import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -96,6 +97,8 @@ class Call:
 
 Serve = Callable[[Call], Response]
 
+_NAMESPACE: Final = re.compile(r"\b(in|no) namespace ")  # what the API's paths call a vhost
+
 
 class Guard:
     def __init__(self, access: Access) -> None:
@@ -161,7 +164,7 @@ def _error(error: InterlogError) -> Response:
 
 
 def _sentence(error: InterlogError) -> str:
-    text = str(error)
+    text = _NAMESPACE.sub(r"\1 vhost ", str(error))
     if text.startswith(("a ", "an ", "the ", "there ")):  # not a name that begins so
         text = text[0].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else text + "."

@@ -52,7 +52,7 @@ def test_another_system_is_refused_with_a_sentence(
 
 def test_an_unknown_command_is_told_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["sevre"]) == 2
-    assert "'sevre' is not a command. There is: serve" in capsys.readouterr().err
+    assert "'sevre' is not a command. Did you mean serve? There is: serve" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_wrong_setting_is_a_sentence_and_two(
     [
         (["serve", "--amqp-prot", "1"], "unrecognized arguments: --amqp-prot 1. Did you mean --amqp-port?"),
         (["serve", "more"], "unrecognized arguments: more. `interlog serve --help` explains what there is."),
-        (["users"], "the following arguments are required: ACTION. `interlog users --help` explains"),
-        (["users", "ad", "ann"], "argument ACTION: invalid choice: 'ad'"),
+        (["users"], "`interlog users`: say what it is to do. There is: list, add, password, tags, delete."),
+        (["users", "ad", "ann"], "`interlog users`: 'ad' is nothing that it does. Did you mean add? There is: list"),
         (["status", "--url"], "argument --url: expected one argument."),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_team_gets_its_own_corner(serve: Serve, says: Says, monkeypatch: pytes
     code, _, err = says("vhosts", "delete", "team/a")
     assert (code, "Add --yes if it is meant" in err) == (1, True)
     assert says("vhosts", "delete", "team/a", "--yes")[0] == 0
-    assert "no namespace team/a" in says("vhosts", "delete", "team/a", "--yes")[2]
+    assert "no vhost team/a. `interlog vhosts list`" in says("vhosts", "delete", "team/a", "--yes")[2]
     assert says("users", "delete", "bob")[0] == 0
     assert "no user bob" in says("users", "password", "bob", "x")[2]
     assert "no user bob" in says("users", "tags", "bob", "x")[2]

@@ -199,7 +199,7 @@ def test_permissions_over_http(bench: Bench) -> None:
     )
     status, reason = bench.refusal("PUT", "/api/permissions/%2F/ann", {**patterns, "read": "("})
     assert (status, reason.startswith("The read pattern '(' is not a regular expression")) == (400, True)
-    assert bench.refusal("PUT", "/api/permissions/v/ann", patterns) == (404, "There is no namespace v.")
+    assert bench.refusal("PUT", "/api/permissions/v/ann", patterns) == (404, "There is no vhost v.")
     assert bench.refusal("PUT", "/api/permissions/%2F/eve", patterns) == (404, "There is no user eve.")
     assert bench.ask("DELETE", "/api/permissions/%2F/ann") == (204, None)
     assert bench.ask("DELETE", "/api/permissions/%2F/ann")[0] == 404

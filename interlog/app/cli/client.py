@@ -18,6 +18,15 @@ TIMEOUT_SECONDS: Final = 10
 URL: Final = "http://127.0.0.1:15672"
 
 
+# What to look at when the broker does not know what was meant.
+_HINTS: Final = (
+    ("no user ", "`interlog users list` shows who there is; `interlog users add` makes one."),
+    ("no vhost ", "`interlog vhosts list` shows what there is; `interlog vhosts add` makes one."),
+    ("no policy ", "`interlog policies list` shows what there is."),
+    ("has no permissions", "`interlog permissions list` shows who has which."),
+)
+
+
 class UnreachableError(InterlogError):
     """No broker answered."""
 
@@ -123,6 +132,8 @@ class Client:
             return UnreachableError(f"What answers at {self.url} is not Interlog (status {status}).")
         if status == 401:
             reason += f" You are {self.user}; --user and --password name another."
+        else:
+            reason += next((f" {hint}" for words, hint in _HINTS if words in reason), "")
         return RefusedByBrokerError(reason)
 
 

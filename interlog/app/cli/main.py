@@ -8,8 +8,9 @@ import argparse
 import gc
 import importlib
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NoReturn
 
 from interlog.base.errors import InterlogError, SettingError
@@ -31,6 +32,8 @@ NEEDED_CALLS: Final = ("posix_fallocate", "fdatasync", "copy_file_range", "posix
 # A process that has just begun makes modules and classes, and they stay: to look for cycles among them delays a start.
 _COLLECT_AFTER: Final = 100_000
 
+_CHOICE: Final = re.compile("argument ACTION: invalid choice: ('.*?')")
+
 _HELP: Final = """\
 usage: interlog COMMAND [options]
 
@@ -41,6 +44,7 @@ commands:
 
 `interlog COMMAND --help` explains a command; `interlog --version` tells the version.
 Start here: interlog serve --data ./data
+Then, in another terminal: interlog status; interlog users add NAME; interlog permissions set NAME
 """
 
 
@@ -54,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if words else 2
     command = words[0]
     if command not in COMMANDS:
-        say(f"{command!r} is not a command. There is: {', '.join(COMMANDS)}. `interlog --help` explains them.")
+        hint = near(command, COMMANDS)
+        say(f"{command!r} is not a command.{hint} There is: {', '.join(COMMANDS)}. `interlog --help` explains them.")
         return 2
     if not all(hasattr(os, call) for call in NEEDED_CALLS):
         say(f"Interlog runs on Linux only so far: this system has not all of {', '.join(NEEDED_CALLS)}.")
@@ -88,14 +93,26 @@ class _Parser(argparse.ArgumentParser):
     """What is wrong with a line is one sentence, and not the list of all flags."""
 
     def error(self, message: str) -> NoReturn:
-        import difflib  # only a mistake needs it
-
         wrong, _, flag = message.rpartition("unrecognized arguments: ")
         known = [one for action in self._actions for one in action.option_strings]
-        near = difflib.get_close_matches(flag.partition(" ")[0], known, n=1) if not wrong else []
-        hint = f" Did you mean {near[0]}?" if near else ""
+        hint = near(flag.partition(" ")[0], known) if not wrong else ""
+        choice = _CHOICE.match(message)
+        if choice is not None or message.endswith("required: ACTION"):
+            there = [name for one in self._actions if isinstance(one.choices, dict) for name in one.choices]
+            said = f"{choice[1]} is nothing that it does" if choice is not None else "say what it is to do"
+            hint = near(choice[1].strip("'"), there) if choice is not None else ""
+            message = f"`{self.prog}`: {said}"
+            hint += f" There is: {', '.join(there)}."
         say(f"{message}.{hint} `{self.prog} --help` explains what there is.")
         self.exit(2)
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The question whether another word was meant, if one is like it."""
+    import difflib  # only a mistake needs it
+
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {found[0]}?" if found else ""
 
 
 def parser(command: str, description: str, epilog: str = "") -> argparse.ArgumentParser:

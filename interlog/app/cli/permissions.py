@@ -11,7 +11,11 @@ The three patterns are regular expressions on the names of queues, exchanges and
 name: "^orders\\." is what begins with orders., "" is nothing, ".*" is everything.
   configure  declare and delete
   write      publish to an exchange; bind a queue to it
-  read       consume, get and purge; bind from an exchange"""
+  read       consume, get and purge; bind from an exchange
+What is left out is ".*":
+  interlog permissions set ann                  everything in the vhost /
+  interlog permissions set ann '^ann\\.' --vhost shop
+  interlog permissions set bob '' '' --vhost shop     may read, and nothing else"""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -19,11 +23,11 @@ def run(arguments: Sequence[str]) -> int:
     actions = Actions(made)
     actions.add("list", help="show all permissions")
     change = actions.add("set", help="give a user permissions in a vhost, in place of those it has there")
-    change.add_argument("name", metavar="user")
+    change.add_argument("name", metavar="user", help="who gets them")
     for what in ("configure", "write", "read"):
         change.add_argument(what, nargs="?", default=".*", metavar=what, help="a pattern (default: .*, everything)")
     clear = actions.add("clear", help="take a user's permissions in a vhost away; it can no longer enter")
-    clear.add_argument("name", metavar="user")
+    clear.add_argument("name", metavar="user", help="who loses them")
     for one in (change, clear):
         one.add_argument("--vhost", default="/", help="(default: %(default)s)")
     given = made.parse_args(arguments)

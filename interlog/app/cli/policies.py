@@ -13,7 +13,10 @@ _EPILOG = """\
 Settings have RabbitMQ's names, and are given as one JSON object or as NAME=VALUE:
   interlog policies set short '^tmp\\.' message-ttl=60000 max-length=1000
   interlog policies set short '^tmp\\.' '{"message-ttl": 60000, "max-length": 1000}'
-Of the policies whose pattern is found in a name, the one with the highest priority holds."""
+They are: message-ttl, expires, max-length, max-length-bytes, overflow, dead-letter-exchange, dead-letter-routing-key,
+delivery-limit and consumer-timeout of queues; max-age, max-length-bytes and stream-max-segment-size-bytes of streams;
+alternate-exchange of exchanges.
+Of the policies whose pattern is found in a name, the one with the highest priority holds, and no other."""
 
 _APPLY_TO = ("all", "queues", "classic_queues", "quorum_queues", "streams", "exchanges")
 
@@ -23,13 +26,13 @@ def run(arguments: Sequence[str]) -> int:
     actions = Actions(made)
     actions.add("list", help="show all policies")
     change = actions.add("set", help="make a policy, or put another in place of the one of its name")
-    change.add_argument("name")
+    change.add_argument("name", help="of the policy")
     change.add_argument("pattern", help="a regular expression on names; it matches anywhere in a name")
     change.add_argument("settings", nargs="+", metavar="NAME=VALUE", help="or one JSON object")
     change.add_argument("--priority", type=int, default=0, metavar="N", help="(default: %(default)s)")
     change.add_argument("--apply-to", choices=_APPLY_TO, default="all", help="(default: %(default)s)")
     clear = actions.add("clear", help="remove a policy")
-    clear.add_argument("name")
+    clear.add_argument("name", help="of the policy")
     for one in (change, clear):
         one.add_argument("--vhost", default="/", help="(default: %(default)s)")
     given = made.parse_args(arguments)

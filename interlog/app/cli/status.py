@@ -1,10 +1,11 @@
 """`interlog status`: what a running broker says of itself, asked over HTTP."""
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
-from interlog.app.cli.client import UnreachableError, unreachable
+from interlog.app.cli.client import URL, UnreachableError, unreachable
 from interlog.app.cli.main import parser
 
 TIMEOUT_SECONDS = 5
@@ -14,8 +15,8 @@ def run(arguments: Sequence[str]) -> int:
     made = parser("status", "Show what a running broker says of itself. Exit code 0: healthy; 1: not, or no answer.")
     made.add_argument(
         "--url",
-        default="http://127.0.0.1:15672",
-        help="the broker's HTTP address, as its line «listening» tells it (default: %(default)s)",
+        default=os.environ.get("INTERLOG_URL") or URL,
+        help=f"the broker's HTTP address, as its line «listening» tells it (default: $INTERLOG_URL or {URL})",
     )
     made.add_argument("--json", action="store_true", help="the answer as it came, for programs")
     given = made.parse_args(arguments)

@@ -7,9 +7,13 @@ from interlog.app.cli.client import Actions, Client, done, read_password, show
 from interlog.app.cli.main import parser
 
 _EPILOG = """\
-A password that is not on the command line is asked for, or read from standard input.
+  interlog users add ann                        asks for the password, or reads it from standard input
+  interlog users add eve secret --tags monitoring
 A new user may do nothing until it has permissions: interlog permissions set NAME.
-Tags: administrator may change users, vhosts and permissions; monitoring, policymaker and management may look."""
+Tags say what a user may do over HTTP. administrator: everything; policymaker: policies; monitoring: look at everything;
+management: look at the vhosts it may enter. No tag is needed to publish and to consume."""
+
+_ASKED = "what it is to be; asked for if it is left out"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -17,18 +21,18 @@ def run(arguments: Sequence[str]) -> int:
     actions = Actions(made)
     actions.add("list", help="show all users and their tags")
     add = actions.add("add", help="make a user")
-    add.add_argument("name")
-    add.add_argument("new_password", metavar="PASSWORD", nargs="?")
+    add.add_argument("name", help="of the user")
+    add.add_argument("new_password", metavar="PASSWORD", nargs="?", help=_ASKED)
     add.add_argument("--tags", default="", help="words with commas between them, such as administrator")
     add.add_argument("--no-password", action="store_true", help="comes in with a TLS certificate of this name only")
     password = actions.add("password", help="give a user another password")
-    password.add_argument("name")
-    password.add_argument("new_password", metavar="PASSWORD", nargs="?")
+    password.add_argument("name", help="of the user")
+    password.add_argument("new_password", metavar="PASSWORD", nargs="?", help=_ASKED)
     tags = actions.add("tags", help="give a user other tags")
-    tags.add_argument("name")
-    tags.add_argument("tags", nargs="*", metavar="TAG")
+    tags.add_argument("name", help="of the user")
+    tags.add_argument("tags", nargs="*", metavar="TAG", help="in place of those it has; none: it has none")
     delete = actions.add("delete", help="remove a user and its permissions")
-    delete.add_argument("name")
+    delete.add_argument("name", help="of the user")
     given = made.parse_args(arguments)
     return _ACTIONS[given.action](Client(given), given)
 

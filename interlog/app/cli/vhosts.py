@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from interlog.app.cli.client import Actions, Client, RefusedByBrokerError, done, show
 from interlog.app.cli.main import parser
 
+_EPILOG = """\
+  interlog vhosts add shop
+  interlog permissions set ann --vhost shop     lets ann in: a new vhost is open to nobody but who made it
+Clients name it behind the address: amqp://ann:secret@host:5672/shop. The vhost / is always there, and written %2F."""
+
 
 def run(arguments: Sequence[str]) -> int:
     made = parser(
         "vhosts",
         "Virtual hosts of a running broker: queues, exchanges and topics of one vhost know nothing of another's.",
+        _EPILOG,
     )
     actions = Actions(made)
     actions.add("list", help="show all vhosts")
     add = actions.add("add", help="make a vhost; you get all permissions in it")
-    add.add_argument("name")
+    add.add_argument("name", help="of the vhost")
     add.add_argument("--description", default="", metavar="TEXT", help="what it is for")
     delete = actions.add("delete", help="remove a vhost and everything in it: queues, messages, permissions")
-    delete.add_argument("name")
+    delete.add_argument("name", help="of the vhost")
     delete.add_argument("--yes", action="store_true", help="it is meant; nothing brings back what is removed")
     given = made.parse_args(arguments)
     return _ACTIONS[given.action](Client(given), given)
