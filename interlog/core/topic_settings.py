@@ -29,7 +29,7 @@ _NUMBERS: Final = {
     "future_ms": (0, _MAX_I64, _HOUR_MS),
 }
 _WORDS: Final = {
-    "cleanup": ("delete", "compact", "compact,delete"),
+    "cleanup": ("delete", "compact", "compact,delete", "keep"),
     "timestamp": ("create", "append"),
     "durability": ("default", "sync", "os"),
     "compression": ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),

@@ -64,7 +64,7 @@ class Config:
             if value not in ("true", "false"):
                 raise self._invalid(text, "it is true or false")
         elif self.words:
-            parts = [part.strip() for part in value.split(",")] if self.kind is Kind.LIST else [value]
+            parts = [part.strip() for part in value.split(",") if part] if self.kind is Kind.LIST else [value]
             if not all(part in self.words for part in parts):
                 raise self._invalid(text, f"it is one of {', '.join(self.words)}")
             value = ",".join(dict.fromkeys(parts))
@@ -88,7 +88,7 @@ class Config:
 
 _CLEANUP: Final = "cleanup.policy"
 _TIMESTAMP: Final = "message.timestamp.type"
-_TO_CORE: Final = {_TIMESTAMP: {"CreateTime": "create", "LogAppendTime": "append"}}
+_TO_CORE: Final = {_TIMESTAMP: {"CreateTime": "create", "LogAppendTime": "append"}, _CLEANUP: {"": "keep"}}
 _FROM_CORE: Final = {name: {core: text for text, core in words.items()} for name, words in _TO_CORE.items()}
 
 _CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
@@ -121,15 +121,15 @@ def _refused(name: str, kind: Kind, default: str, doc: str, broker: str = "") ->
 
 
 def _text(name: str, value: object) -> str:
-    if name in _FROM_CORE:
-        return _FROM_CORE[name][str(value)]
-    return str(value)
+    text = str(value)
+    return _FROM_CORE.get(name, {}).get(text, text)
 
 
 _ROWS: Final = (
     _acts(
         _CLEANUP, _LIST, "cleanup", "log.cleanup.policy",
-        "What becomes of old records: delete drops them by age and size, compact keeps the last one of each key.",
+        "What becomes of old records: delete drops them by age and size, compact keeps the last one of each key. "
+        "Neither: they stay.",
         words=("compact", "delete"),
     ),
     _ignored("compression.gzip.level", _INT, "-1", "compression.gzip.level", _LEVEL, least=-1, most=9),
@@ -247,7 +247,7 @@ def settings_from(configs: Mapping[str, str], kept: Mapping[str, Any] | None = N
         if not row.setting:
             notes[name] = value
         elif name in _TO_CORE:
-            settings[row.setting] = _TO_CORE[name][value]
+            settings[row.setting] = _TO_CORE[name].get(value, value)
         else:
             settings[row.setting] = int(value) if row.kind in (Kind.INT, Kind.LONG) else value
     if notes:

@@ -186,7 +186,6 @@ def test_what_is_only_checked_changes_nothing(client: Client) -> None:
         ([("segment.ms", SET, "0")], ErrorCode.INVALID_CONFIG),
         ([("segment.ms", APPEND, "5")], ErrorCode.INVALID_CONFIG),
         ([("cleanup.policy", SET, "keep")], ErrorCode.INVALID_CONFIG),
-        ([("cleanup.policy", SUBTRACT, "delete")], ErrorCode.INVALID_CONFIG),
         ([("remote.storage.enable", SET, "true")], ErrorCode.INVALID_CONFIG),
         ([("segment.ms", SET, None)], ErrorCode.INVALID_REQUEST),
         ([("cleanup.policy", APPEND, None)], ErrorCode.INVALID_REQUEST),
@@ -279,6 +278,21 @@ def test_retention_by_size(play: Play, client: Client) -> None:
     put(client, retention_bytes=str(BLOCK_BATCHES * 60))
     play.advance(200)
     assert a.offset(client, a.EARLIEST) == 2 * BLOCK_BATCHES
+
+
+def test_what_is_neither_deleted_nor_compacted_stays(play: Play, client: Client) -> None:
+    assert change(client, ("cleanup.policy", SUBTRACT, "delete")) == (0, None)
+    assert values(client)["cleanup.policy"] == ""
+    for _ in range(2 * BLOCK_BATCHES):
+        a.send(client, [record(play)])
+    play.advance(2 * MINUTE_MS)
+    play.restart()
+    client = play.connect()
+    play.advance(1_000)
+    assert a.offset(client, a.EARLIEST) == 0
+    put(client, cleanup_policy="delete")
+    play.advance(1_000)
+    assert a.offset(client, a.EARLIEST) > 0
 
 
 def test_a_compacted_topic_takes_keys_only(play: Play, client: Client) -> None:

@@ -396,6 +396,10 @@ def test_looking(play: Play, client: Client) -> None:
     assert listed(state_filters=["Ongoing"], duration_filter=999) == ["tx"]
     assert listed(state_filters=["Ongoing"], duration_filter=1_000) == []
     assert listed(state_filters=["Nonsense"]) == []
+    assert listed(2, transactional_id_pattern="t.") == ["tx"]
+    assert listed(2, transactional_id_pattern="") == ["idle", "tx"]
+    odd = client.ask(ListTransactionsRequest(transactional_id_pattern="(t"), 2)
+    assert (odd.error_code, odd.transaction_states) == (ErrorCode.INVALID_REGULAR_EXPRESSION, [])
     unknown = client.ask(ListTransactionsRequest(["Nonsense", "PrepareAbort"]), 1).unknown_state_filters
     assert unknown == ["Nonsense"]
 

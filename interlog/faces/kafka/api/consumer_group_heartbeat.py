@@ -85,7 +85,7 @@ def _wrong(request: Request, body: ConsumerGroupHeartbeatRequest) -> str:
             return "RebalanceTimeoutMs must be provided in first request."
         if body.topic_partitions is None or body.topic_partitions:
             return "TopicPartitions must be empty when (re-)joining."
-        if not body.subscribed_topic_names and not body.subscribed_topic_regex:
+        if body.subscribed_topic_names is None and body.subscribed_topic_regex is None:
             return "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
     return ""
 

@@ -67,7 +67,7 @@ SERVED: Final[dict[int, Served]] = {
     60: Served("describe_cluster", range(3)),
     61: Served("describe_producers", range(1)),
     65: Served("describe_transactions", range(1)),
-    66: Served("list_transactions", range(2)),
+    66: Served("list_transactions", range(3)),
     68: Served("consumer_group_heartbeat", range(2)),
     69: Served("consumer_group_describe", range(2)),
     71: Served("get_telemetry_subscriptions", range(1)),
