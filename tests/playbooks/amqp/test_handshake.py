@@ -215,7 +215,10 @@ def test_vhost_of_others(play: Play) -> None:
     )
 
 
-@pytest.mark.parametrize("method", [m.ConnectionTuneOk(), m.ConnectionOpen("/"), m.ConnectionUpdateSecret(b"x", "y")])
+@pytest.mark.parametrize(
+    "method",
+    [m.ConnectionTuneOk(), m.ConnectionOpen("/"), m.ConnectionUpdateSecret(b"x", "y"), m.ConnectionSecureOk(b"x")],
+)
 def test_methods_out_of_turn_before_login(play: Play, method: m.ConnectionOpen) -> None:
     greeted(play).fatal(method, code=ReplyCode.CHANNEL_ERROR, text="unexpected method in connection state starting")
 
