@@ -16,7 +16,7 @@ from interlog.faces.kafka.schema import delete_topics as dt
 from interlog.faces.kafka.schema import describe_client_quotas as dq
 from interlog.faces.kafka.schema import fetch, produce
 from interlog.faces.kafka.schema.api_versions import ApiVersionsRequest
-from interlog.faces.kafka.schema.metadata import MetadataRequest
+from interlog.faces.kafka.schema.metadata import MetadataRequest, MetadataRequestTopic
 from interlog.journal import batch as batches
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
@@ -355,6 +355,17 @@ def test_older_clients_that_change_too_much_wait(client: Client) -> None:
     assert is_muted(client)
     assert a.create(client, "more", 20, version=5).error_code == 0
     assert is_muted(client)
+
+
+def test_topics_that_are_made_for_the_asking_count_too(play: Play, client: Client) -> None:
+    put(client, {"client-id": "play"}, controller_mutation_rate=1)
+    assert a.create(client, "many", 20).error_code == 0
+    wanted = MetadataRequest([MetadataRequestTopic(name="asked-for")])
+    refused = client.ask(wanted, 12)
+    assert refused.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refused.throttle_time_ms > 0
+    play.advance(10_000)
+    assert client.ask(wanted, 12).topics[0].error_code == 0
 
 
 def test_what_is_only_checked_costs_nothing(client: Client) -> None:

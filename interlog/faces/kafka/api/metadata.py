@@ -6,7 +6,7 @@ from typing import Final
 
 from interlog.base.errors import InterlogError
 from interlog.base.log import get_log
-from interlog.faces.kafka.errors import ErrorCode
+from interlog.faces.kafka.errors import ErrorCode, KafkaError
 from interlog.faces.kafka.operations import CLUSTER, NOT_ASKED, allowed, may_see
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.fields import NO_UUID
@@ -94,7 +94,10 @@ def _create(request: Request, name: str, *, wanted: bool) -> ErrorCode | None:
     if request.core.catalog.find(request.namespace, name) is not None:
         return ErrorCode.INVALID_TOPIC_EXCEPTION  # a queue that is not durable has the name
     try:
+        request.mutates(settings.default_partitions, strict_since=0)
         request.core.create_topic(request.namespace, name, settings.default_partitions)
+    except KafkaError:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # too many were made of late: it asks again
     except InterlogError as error:
         log.warning("a topic could not be made", name=name, reason=error)
         return ErrorCode.POLICY_VIOLATION
