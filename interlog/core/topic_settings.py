@@ -29,7 +29,7 @@ _NUMBERS: Final = {
     "future_ms": (0, _MAX_I64, _HOUR_MS),
 }
 _WORDS: Final = {
-    "cleanup": ("delete", "compact", "compact,delete", "keep"),
+    "cleanup": ("delete", "compact", "compact,delete", "delete,compact", "keep"),
     "timestamp": ("create", "append"),
     "durability": ("default", "sync", "os"),
     "compression": ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
@@ -91,7 +91,7 @@ def check_settings(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise InvalidError(f"topic setting {name} is a whole number from {least} to {most}, not {value!r}")
         elif name in _WORDS:
             if name == "cleanup" and isinstance(value, str):
-                value = ",".join(sorted({word.strip() for word in value.split(",")}))
+                value = ",".join(dict.fromkeys(word.strip() for word in value.split(",")))
             if value not in _WORDS[name]:
                 raise InvalidError(f"topic setting {name} is one of {' | '.join(_WORDS[name])}, not {value!r}")
         elif name == _NOTES:

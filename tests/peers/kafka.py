@@ -36,7 +36,8 @@ class NoKafka(Exception):
 def jars(version: str = VERSION) -> Path:
     """The folder of its jars, fetched if they are not there."""
     try:
-        return maven.jars(f"kafka-{version}", f"org.apache.kafka:kafka_2.13:{version}", "org.slf4j:slf4j-simple:1.7.36")
+        wanted = [f"org.apache.kafka:{part}:{version}" for part in ("kafka_2.13", "kafka-tools")]
+        return maven.jars(f"kafka-{version}-with-tools", *wanted, "org.slf4j:slf4j-simple:1.7.36")
     except maven.NoJars as error:
         raise NoKafka(str(error)) from None
 

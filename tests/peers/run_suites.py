@@ -61,8 +61,12 @@ def of_kafka(given: argparse.Namespace, workshop: Workshop, suite: Suite, folder
         yield place(host, port, given.tls_port, sasl_port=port, sasl_tls_port=given.tls_port)
     elif given.target == "interlog":
         flags = ("--kafka-default-partitions", str(suite.partitions))
-        interlog = Interlog(folder, certificates=workshop.certificates, users=USERS, flags=flags)
+        flags += ("--kafka-advertised", "127.0.0.1")
+        users = USERS if suite.logs_in else {}
+        interlog = Interlog(folder, certificates=workshop.certificates, users=users, flags=flags)
         with Running(interlog):
+            if not suite.logs_in:
+                interlog.forget_permissions()
             port, tls_port = (host_port(f"kafka://{address}")[1] for address in (interlog.kafka, interlog.kafkas))
             yield place("127.0.0.1", port, tls_port, sasl_port=port, sasl_tls_port=tls_port)
     else:

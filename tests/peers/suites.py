@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
-# Who the suites log in as.
+# Who the suites log in as, where they do.
 USERS = {"alice": "alice-secret", "test": "test"}
 
 
@@ -64,6 +64,7 @@ class Suite:
     leave_out: Sequence[str] = ()  # tests that say nothing about a broker
     why_left_out: str = ""
     needs_management: bool = False
+    logs_in: bool = False
     partitions: int = 4  # of topics that nobody made
 
 

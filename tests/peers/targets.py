@@ -90,11 +90,17 @@ class Interlog:
         self.tls_port = int(addresses.get("amqps", ":0").rpartition(":")[2])
         self.pid = self._process.pid
         for name, password in self._users.items():
-            self._put(f"users/{name}", {"password": password, "tags": ""})
-            self._put(f"permissions/%2F/{name}", {"configure": ".*", "write": ".*", "read": ".*"})
+            self._call("PUT", f"users/{name}", {"password": password, "tags": ""})
+            self._call("PUT", f"permissions/%2F/{name}", {"configure": ".*", "write": ".*", "read": ".*"})
 
-    def _put(self, path: str, body: dict[str, str]) -> None:
-        request = urllib.request.Request(f"{self.management_url}/api/{path}", json.dumps(body).encode(), method="PUT")
+    def forget_permissions(self) -> None:
+        """Kafka clients see them as ACLs. Who does not log in may do everything all the same."""
+        self._call("DELETE", "permissions/%2F/guest")
+        self._call("PUT", "users/guest", {"password": "guest", "tags": ""})
+
+    def _call(self, method: str, path: str, body: Mapping[str, str] | None = None) -> None:
+        data = json.dumps(body).encode() if body else None
+        request = urllib.request.Request(f"{self.management_url}/api/{path}", data, method=method)
         request.add_header("Authorization", f"Basic {base64.b64encode(b'guest:guest').decode()}")
         urllib.request.urlopen(request, timeout=10).close()
 

@@ -103,7 +103,9 @@ class Workshop:
                 if changed != text:
                     path.write_text(changed, encoding="utf-8")
         for name, text in suite.files(place).items():
+            (copy / name).parent.mkdir(exist_ok=True)
             (copy / name).write_text(text, encoding="utf-8")
+            (copy / name).chmod(0o755)
         if self.certificates is not None:
             for name, ours in suite.certificates.items():
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)

@@ -154,10 +154,13 @@ def test_single_ones_are_set_and_removed_in_every_version(play: Play, client: Cl
     for _ in range(2):
         found = values(play.connect())
         assert (found["segment.ms"], found["retention.ms"]) == ("77", "1000")
-        assert (found["flush.ms"], found["cleanup.policy"]) == (TOPIC["flush.ms"].default, "compact,delete")
+        assert (found["flush.ms"], found["cleanup.policy"]) == (TOPIC["flush.ms"].default, "delete,compact")
         play.restart()
     assert change(play.connect(), ("cleanup.policy", SUBTRACT, "delete"), version=version) == (0, None)
     assert values(play.connect())["cleanup.policy"] == "compact"
+    assert change(play.connect(), ("cleanup.policy", SUBTRACT, "compact"), version=version) == (0, None)
+    play.restart()
+    assert values(play.connect())["cleanup.policy"] == ""
 
 
 def test_lists_without_words_are_lists_too(client: Client) -> None:
@@ -300,6 +303,9 @@ def test_a_compacted_topic_takes_keys_only(play: Play, client: Client) -> None:
     put(client, cleanup_policy="compact")
     assert a.send(client, [record(play, key=None)]).error_code == ErrorCode.INVALID_RECORD
     assert a.send(client, [record(play)]).error_code == 0
+    keys = [b"a", None, b"", None]
+    refused = a.send(client, [record(play, key=key) for key in keys])
+    assert [one.batch_index for one in refused.record_errors] == [1, 3]
     play.restart()
     assert a.send(play.connect(), [record(play, key=None)]).error_code == ErrorCode.INVALID_RECORD
 

@@ -4,6 +4,7 @@ Requests before version 3 may hold old message sets, which are read and written 
 for costs the others nothing.
 """
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
@@ -24,10 +25,16 @@ from interlog.faces.kafka.fast_produce import Produce, read_produce
 from interlog.faces.kafka.old_records import read_message_set
 from interlog.faces.kafka.producer_errors import code_of
 from interlog.faces.kafka.request import Request
-from interlog.faces.kafka.schema.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from interlog.faces.kafka.schema.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from interlog.faces.kafka.views import View
 from interlog.journal import batch as batches
 from interlog.journal.codecs import Codec
+from interlog.journal.record import Record
 
 log = get_log("kafka")
 
@@ -69,7 +76,7 @@ def handle(request: Request, body: Produce) -> None:
                 answer = _append(request, body, view, view.topic, index, records)
                 stored += len(records or b"")
             except KafkaError as refused:
-                answer = PartitionProduceResponse(index, refused.code, -1, error_message=refused.message or None)
+                answer = _refused(index, refused)
                 failed = failed or answer
             answers.append(answer)
         response.responses.append(TopicProduceResponse(name, answers))
@@ -90,6 +97,20 @@ def handle(request: Request, body: Produce) -> None:
                 connection.end("what was produced may not last")
 
         connection.park(settle, written=acks == LEADER)
+
+
+class _Keyless(KafkaError):
+    """Records without a key, by their places in the batch, for a topic that keeps the last one of each key."""
+
+    def __init__(self, places: list[int]) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, "A compacted topic takes no record without a key.")
+        self.places = places
+
+
+def _refused(index: int, error: KafkaError) -> PartitionProduceResponse:
+    places = error.places if isinstance(error, _Keyless) else []
+    records = [BatchIndexAndErrorMessage(place, error.message) for place in places]
+    return PartitionProduceResponse(index, error.code, -1, record_errors=records, error_message=error.message or None)
 
 
 def _refusal(request: Request, body: Produce) -> KafkaError | None:
@@ -172,10 +193,15 @@ def _check(request: Request, body: Produce, topic: Topic, index: int, records: m
             raise KafkaError(ErrorCode.INVALID_RECORD, "A transactional batch has a producer id.")
     if topic.settings.compacts:
         batches.check(records, 0, topic.settings.max_message_bytes)
-        if any(record.key is None for _, record in batches.decode(records, verify=False)):
-            raise KafkaError(ErrorCode.INVALID_RECORD, "A compacted topic takes no record without a key.")
+        _check_keys([record for _, record in batches.decode(records, verify=False)])
     if attributes & batches.TRANSACTIONAL and body.transactional_id is not None:
         _admit(request, body.transactional_id, topic.item.partitions[index], producer_id, producer_epoch)
+
+
+def _check_keys(records: Sequence[Record]) -> None:
+    keyless = [place for place, record in enumerate(records) if record.key is None]
+    if keyless:
+        raise _Keyless(keyless)
 
 
 def _admit(request: Request, name: str, partition: int, producer_id: int, producer_epoch: int) -> None:
@@ -190,6 +216,6 @@ def _append_old(request: Request, topic: Topic, index: int, records: memoryview)
     if len(records) > topic.settings.max_message_bytes:
         raise LimitError(f"{len(records)} bytes are more than {topic.settings.max_message_bytes}, the limit")
     found = read_message_set(records)
-    if topic.settings.compacts and any(record.key is None for record in found):
-        raise InvalidError("a compacted topic takes no record without a key")
+    if topic.settings.compacts:
+        _check_keys(found)
     return topic.append(index, found)
