@@ -60,8 +60,7 @@ def of_kafka(given: argparse.Namespace, workshop: Workshop, suite: Suite, folder
         host, port = host_port(given.url)
         yield place(host, port, given.tls_port, sasl_port=port, sasl_tls_port=given.tls_port)
     elif given.target == "interlog":
-        flags = ("--kafka-default-partitions", str(suite.partitions))
-        flags += ("--kafka-advertised", "127.0.0.1")
+        flags = ("--kafka-default-partitions", str(suite.partitions), "--kafka-advertised", "127.0.0.1")
         users = USERS if suite.logs_in else {}
         interlog = Interlog(folder, certificates=workshop.certificates, users=users, flags=flags)
         with Running(interlog):
