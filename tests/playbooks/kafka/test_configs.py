@@ -158,9 +158,6 @@ def test_single_ones_are_set_and_removed_in_every_version(play: Play, client: Cl
         play.restart()
     assert change(play.connect(), ("cleanup.policy", SUBTRACT, "delete"), version=version) == (0, None)
     assert values(play.connect())["cleanup.policy"] == "compact"
-    assert change(play.connect(), ("cleanup.policy", SUBTRACT, "compact"), version=version) == (0, None)
-    play.restart()
-    assert values(play.connect())["cleanup.policy"] == ""
 
 
 def test_lists_without_words_are_lists_too(client: Client) -> None:
