@@ -26,11 +26,14 @@ from interlog.core.catalog_objects import QueueItem, TopicItem
 from interlog.core.cursors import Commit
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.memory import record_size
+from interlog.core.producers import ProducerError, Refusal
 from interlog.core.queues import Queue
 from interlog.core.timers import Timers
+from interlog.core.transactions import Admit
 from interlog.journal.record import Record
 from tests.crash.settings import scratch
 from tests.faults import FaultyFiles
+from tests.transaction_rig import batch
 
 NAMESPACES = st.sampled_from(["/", "/", "tenant"])
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -48,6 +51,8 @@ SETTINGS = CoreSettings(
     tail_bytes=1_000,
     min_free_bytes=0,
     housekeeping_ms=1_000_000_000,
+    producer_expiration_ms=3_000,
+    transaction_expiration_ms=5_000,
 )
 
 State = dict[str, Any]
@@ -77,6 +82,8 @@ def state_of(core: Core) -> State:
         "cursor count": len(core.cursors),
         "timers": _timers(core.timers),
         "delayed": core.delayed,
+        "producers": core.producers.snapshot(),
+        "transactions": core.transactions.snapshot(),
     }
 
 
@@ -115,6 +122,9 @@ class ReplayMachine(RuleBasedStateMachine):
         self.files = FaultyFiles(self.root / "trash")  # without faults: for its syncs cost nothing
         self.clock = ManualClock()
         self.number = 0
+        self.numbered: dict[tuple[int, int, int], int] = {}  # by producer, epoch and partition: the next sequence
+        self.plain: list[int] = []  # ids of producers without a name
+        self.named: dict[str, tuple[int, int]] = {}  # what the producer of each transaction was told last
 
     def teardown(self) -> None:
         if hasattr(self, "core"):
@@ -294,6 +304,91 @@ class ReplayMachine(RuleBasedStateMachine):
         else:
             cursors.commit(namespace, group, [Commit(partition, pick, 3, "é" * (pick % 4))], now_ms)
 
+    # -- producers and transactions
+
+    @rule(pick=PICK, count=st.integers(1, 4), how=st.sampled_from(["next", "next", "again", "gap", "new"]))
+    def append_numbered(self, pick: int, count: int, how: str) -> None:
+        """A batch of a producer that numbers them; one that comes again is where it was."""
+        if (found := self.a_topic(pick)) is None:
+            return
+        if how == "new" or not self.plain:
+            self.plain.append(self.core.producers.new_id())
+        producer = self.plain[pick % len(self.plain)], 0
+        self._append_numbered(found, pick, producer, count, again=how == "again", gap=how == "gap")
+
+    def _append_numbered(
+        self,
+        name: tuple[str, str],
+        pick: int,
+        producer: tuple[int, int],
+        count: int,
+        *,
+        transactional: bool = False,
+        again: bool = False,
+        gap: bool = False,
+    ) -> None:
+        topic = self.core.topic(*name)
+        index = pick % len(topic)
+        key = (*producer, topic.item.partitions[index])
+        sequence = self.numbered.get(key, 0)
+        made = batch([b"%d" % number for number in range(count)], producer, sequence + gap, transactional=transactional)
+        try:
+            first = topic.append_batch(index, made)
+        except ProducerError:
+            return  # it was forgotten, fenced, or does not follow
+        self.numbered[key] = sequence + gap + count
+        if again:
+            assert topic.append_batch(index, made) == first
+
+    @rule(name=NAMES, pick=PICK, on=st.booleans(), timeout_ms=st.sampled_from([50, 10_000]))
+    def take_over(self, name: str, pick: int, on: bool, timeout_ms: int) -> None:
+        current = self.named.get(name) if on else None
+        try:
+            self.named[name] = self.core.transactions.init("/", name, timeout_ms, current)
+        except ProducerError:
+            self.named.pop(name)
+
+    @rule(name=NAMES, pick=PICK, count=st.integers(0, 3), group=NAMES)
+    def go_on(self, name: str, pick: int, count: int, group: str) -> None:
+        """Batches, or cursors, as part of a transaction."""
+        if name not in self.named or (found := self.a_topic(pick)) is None or found[0] != "/":
+            return
+        transactions, producer = self.core.transactions, self.named[name]
+        partition = self.core.topic(*found).item.partitions[pick % len(self.core.topic(*found))]
+        try:
+            if count:
+                transactions.admit("/", name, *producer, [partition], Admit.ADD)
+                self._append_numbered(found, pick, producer, count, transactional=True, again=not pick % 3)
+            else:
+                transactions.commit_offsets("/", name, *producer, group, [Commit(partition, pick)], Admit.ADD)
+        except ProducerError:
+            del self.named[name]  # its time was up
+
+    @rule(name=NAMES, commit=st.booleans(), bump=st.booleans(), again=st.booleans())
+    def end(self, name: str, commit: bool, bump: bool, again: bool) -> None:
+        if name not in self.named:
+            return
+        transactions, producer = self.core.transactions, self.named[name]
+        try:
+            following = transactions.end("/", name, *producer, commit=commit, bump=bump)
+            if again:
+                assert transactions.end("/", name, *producer, commit=commit, bump=bump) == following
+            self.named[name] = following
+        except ProducerError as error:
+            if error.refusal is not Refusal.NOT_OPEN:
+                del self.named[name]
+
+    @rule(pick=PICK, name=NAMES, commit=st.booleans())
+    def end_what_hangs(self, pick: int, name: str, commit: bool) -> None:
+        """In one partition, whatever becomes of the rest."""
+        if (found := self.a_topic(pick)) is None or name not in self.named:
+            return
+        partition = self.core.topic(*found).item.partitions[0]
+        try:
+            self.core.transactions.end_in(partition, *self.named[name], commit=commit, coordinator_epoch=pick % 3)
+        except ProducerError:
+            return
+
     # -- ticks, checkpoints, starts
 
     @rule()
@@ -349,6 +444,11 @@ class ReplayMachine(RuleBasedStateMachine):
             (8, lambda: self.append(pick(), dice.randint(1, 6))),
             (2, lambda: self.delete_records(pick())),
             (8, lambda: self.move_cursor(pick(), space(), name(), dice.randrange(7))),
+            (8, lambda: self.append_numbered(pick(), dice.randint(1, 4), dice.choice(("next", "again", "gap", "new")))),
+            (6, lambda: self.take_over(name(), pick(), dice.random() < 0.5, dice.choice((50, 10_000, 10_000)))),
+            (12, lambda: self.go_on(name(), pick(), dice.randrange(4), name())),
+            (8, lambda: self.end(name(), dice.random() < 0.6, dice.random() < 0.5, dice.random() < 0.3)),
+            (1, lambda: self.end_what_hangs(pick(), name(), dice.random() < 0.5)),
             (16, self.tick),
             (6, lambda: self.background(dice.choice((1, 2, None)))),
             (4, self.save_a_checkpoint),
