@@ -72,7 +72,7 @@ def check_owner(channel: "Channel", queue: WorkQueue) -> None:
 
 def declare(channel: "Channel", method: m.QueueDeclare) -> None:
     connection, core = channel.connection, channel.core
-    vhost, name = connection.vhost, method.queue
+    name = method.queue
     if name.startswith(REPLY_TO):
         _declare_reply(channel, name)
         return
@@ -85,7 +85,7 @@ def declare(channel: "Channel", method: m.QueueDeclare) -> None:
         return
     if not name:
         name = "amq.gen-" + secrets.token_urlsafe(16)
-    elif name.startswith(RESERVED) and core.catalog.find(vhost, name) is None:
+    elif name.startswith(RESERVED):
         raise errors.reserved_name("queue", name)
     connection.check_access("configure", "queue", name)
     generation = core.generation

@@ -458,3 +458,62 @@ def policies_on_queues(talk: Talk) -> None:
     talk.policy("expires", "^none$", {"expires": 500})
     talk.sleep(1.5)
     client.count("none")
+
+
+@conversation()
+def rejected_to_the_same_consumer(talk: Talk) -> None:
+    client = talk.client()
+    client.queue()
+    _fill(client, "abc")
+    client.qos(2)
+    client.consume(tag="c1")
+    client.do(m.BasicReject(1, True))
+    client.do(m.BasicNack(client.tag, True, True))
+    client.do(m.BasicNack(0, True, True))
+
+
+@conversation()
+def operator_policies(talk: Talk) -> None:
+    client = talk.client()
+    body = {"pattern": "^o", "definition": {"max-length": 2}, "apply-to": "queues", "priority": 0}
+    talk.note(str(talk.ask("PUT", f"/api/operator-policies/{talk.vhost}/o", body)[0]))
+    client.queue("own", x_max_length=5)
+    client.queue("o", x_max_length=5)
+    client.queue("os", x_max_length=1)
+    talk.policy("p", "^on", {"max-length": 1, "message-ttl": 60000})
+    client.queue("on")
+    for queue in ("own", "o", "os", "on"):
+        for body_ in "abcd":
+            client.publish(body_, queue)
+        client.hear(first=0.2)
+        client.count(queue)
+    wrong = body | {"definition": {"dead-letter-exchange": "x"}}
+    talk.note(str(talk.ask("PUT", f"/api/operator-policies/{talk.vhost}/w", wrong)[0]))
+    talk.ask("DELETE", f"/api/operator-policies/{talk.vhost}/o")
+    talk.sleep(0.3)
+    for body_ in "efgh":
+        client.publish(body_, "o")
+    client.hear(first=0.2)
+    client.count("o")
+
+
+@conversation()
+def policies_by_priority(talk: Talk) -> None:
+    client = talk.client()
+    client.queue("pq")
+    talk.policy("low", "^p", {"max-length": 1}, priority=1)
+    talk.policy("high", "^pq", {"max-length": 3}, priority=5)
+    talk.policy("exchanges", "^p", {"alternate-exchange": "x"}, **{"apply-to": "exchanges", "priority": 9})
+    for body in "abcd":
+        client.publish(body, "pq")
+    client.hear(first=0.2)
+    client.count("pq")
+    talk.no_policy("high")
+    client.publish("e", "pq")
+    client.hear(first=0.2)
+    client.count("pq")
+    talk.policy("dlx", "^pq$", {"dead-letter-exchange": "", "dead-letter-routing-key": "dead"}, priority=7)
+    client.queue("dead")
+    client.get("pq", no_ack=False)
+    client.do(m.BasicReject(client.tag, False), first=0.3)
+    client.count("dead")

@@ -352,3 +352,50 @@ def after_an_error_in_a_publish(talk: Talk) -> None:
     client.hear(first=0.5)
     client.publish("other", channel=2)
     client.hear(first=0.2)
+
+
+@conversation()
+def routes_that_change(talk: Talk) -> None:
+    client, other = talk.client(), talk.client("b")
+    client.queue()
+    client.exchange("x")
+    client.bind("q", "x", "k")
+    for at in range(3):
+        client.publish(f"{at}", "k", "x", mandatory=True)
+    client.hear(first=0.2)
+    other.do(m.QueueUnbind("q", "x", "k"))
+    client.publish("unbound", "k", "x", mandatory=True)
+    client.hear()
+    other.bind("q", "x", "k")
+    client.publish("bound", "k", "x", mandatory=True)
+    client.hear(first=0.2)
+    other.do(m.QueueDelete("q"))
+    client.publish("no queue", "k", "x", mandatory=True)
+    client.publish("no queue", "q", mandatory=True)
+    client.hear()
+    other.queue("q", x_max_length=1)
+    client.publish("one", "q", mandatory=True)
+    client.publish("two", "q", mandatory=True)
+    client.publish("not bound any more", "k", "x", mandatory=True)
+    client.hear()
+    other.drain()
+    other.do(m.ExchangeDelete("x"))
+    client.publish("no exchange", "k", "x", mandatory=True)
+    client.hear()
+    other.exchange("x", "fanout")
+    other.bind("q", "x")
+    client.publish("another kind", "k", "x", mandatory=True)
+    client.hear(first=0.2)
+    other.drain()
+
+
+@conversation()
+def large_messages(talk: Talk) -> None:
+    for frame_max in (4096, 131_072):
+        client = talk.client(f"c{frame_max}", frame_max=frame_max)
+        client.queue("q", durable=True)
+        client.confirms()
+        for size in (frame_max - 9, frame_max - 8, frame_max - 7, 1_000_000):
+            client.publish("x" * size, part=frame_max - 8, delivery_mode=2)
+            client.hear()
+        client.drain()

@@ -20,22 +20,8 @@ def _stream(client: Line, bodies: str = "abcde") -> None:
 def begin_anywhere(talk: Talk) -> None:
     client = talk.client()
     _stream(client)
-    starts: list[Any] = [
-        "first",
-        0,
-        2,
-        Int64(4),
-        99,
-        "next",
-        "1h",
-        Timestamp(1),
-        Timestamp(1 << 33),
-        "nonsense",
-        -1,
-        "5",
-        "",
-    ]
-    for start in [*starts, 1.5, True, "1x"]:
+    starts: list[Any] = ["first", 0, 2, Int64(4), 99, "next", "1h", Timestamp(1), Timestamp(1 << 33), "last", "5", "1x"]
+    for start in starts:
         client.qos(10)
         client.do(m.BasicConsume("s", "c", arguments={"x-stream-offset": start}))
         client.do(m.BasicCancel("c"))
@@ -45,7 +31,10 @@ def begin_anywhere(talk: Talk) -> None:
     client.hear()
 
 
-@conversation()
+COUNTED = "who deletes a stream is told how many messages it held; RabbitMQ says none"
+
+
+@conversation(COUNTED)
 def not_for_streams(talk: Talk) -> None:
     client = talk.client()
     _stream(client, "ab")
@@ -63,7 +52,7 @@ def not_for_streams(talk: Talk) -> None:
         client.do(*said)
 
 
-@conversation()
+@conversation("basic.nack and basic.reject make room as basic.ack does; RabbitMQ refuses them for streams")
 def credit_by_acknowledging(talk: Talk) -> None:
     client = talk.client()
     _stream(client, "abcdefgh")
@@ -76,7 +65,7 @@ def credit_by_acknowledging(talk: Talk) -> None:
     client.do(m.BasicAck(99))
 
 
-@conversation()
+@conversation("a stream keeps headers of every type; RabbitMQ 3.10 drops arrays and tables")
 def what_a_stream_keeps(talk: Talk) -> None:
     client = talk.client()
     _stream(client, "")
@@ -89,7 +78,7 @@ def what_a_stream_keeps(talk: Talk) -> None:
     client.do(m.BasicConsume("s", "c", arguments={"x-stream-offset": "first"}))
 
 
-@conversation()
+@conversation(COUNTED)
 def stream_deleted_under_a_consumer(talk: Talk) -> None:
     client = talk.client(channels=(1, 2))
     _stream(client, "a")

@@ -53,6 +53,14 @@ def test_an_empty_key_and_queue_mean_the_last_queue(client: Client) -> None:
     assert client.drain("mine") == [b"a"]
 
 
+def test_names_by_the_broker_are_not_for_clients(client: Client) -> None:
+    name = client.queue("").queue
+    client.refused(
+        declare(name), code=ReplyCode.ACCESS_REFUSED, text=f"queue name '{name}' contains reserved prefix 'amq.*'"
+    )
+    assert client.queue(name, passive=True).queue == name
+
+
 def test_an_exclusive_queue_is_not_durable_whatever_is_asked(client: Client) -> None:
     for durable in (True, False):
         client.queue(exclusive=True, durable=durable)
