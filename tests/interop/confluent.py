@@ -28,7 +28,9 @@ def admin_of(address: str, more: Mapping[str, Any] = {}) -> AdminClient:
     return AdminClient(told(address, more))
 
 
-def create(address: str, topic: str, partitions: int = 1, config: Mapping[str, str] = {}, **more: Any) -> None:
+def create(
+    address: str, topic: str, partitions: int = 1, config: Mapping[str, str] = {}, more: Mapping[str, Any] = {}
+) -> None:
     new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config))
     admin = admin_of(address, more)
     admin.create_topics([new])[topic].result(PATIENCE_SECONDS)
@@ -82,10 +84,10 @@ def take(consumer: ck.Consumer, count: int) -> list[ck.Message]:
 
 
 def read(
-    address: str, topic: str, count: int, *, partitions: Sequence[int] = (0,), **settings: Any
+    address: str, topic: str, count: int, *, partitions: Sequence[int] = (0,), group: str = "readers", **settings: Any
 ) -> list[ck.Message]:
-    """From the start of the partitions, without a group."""
-    with consumer_of(address, "readers", enable_auto_commit=False, **settings) as consumer:
+    """From the start of the partitions, as nobody's member."""
+    with consumer_of(address, group, enable_auto_commit=False, **settings) as consumer:
         consumer.assign([ck.TopicPartition(topic, index, ck.OFFSET_BEGINNING) for index in partitions])
         return take(consumer, count)
 
