@@ -1,6 +1,5 @@
 """Who does not read costs no more than buffers; a broker short of memory holds publishers back, and never consumers."""
 
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -9,9 +8,9 @@ from interlog.base.limits import OUTPUT_PAUSE_BYTES
 from interlog.core.work_queue import HAND_OUT_BYTES
 from interlog.faces.amqp import methods as m
 from interlog.faces.amqp.connection import FULL_BYTES
-from interlog.net.driver import Connection
 from interlog.testing import RunningBroker, running
 from tests.amqp_socket import SocketClient, until
+from tests.interop.unsent import unsent_bytes
 
 BODY = bytes(16 << 10)
 FLOOD = 2_000  # messages: 32 MiB
@@ -21,16 +20,6 @@ MEMORY = 64 << 20
 
 def ready(broker: RunningBroker, queue: str) -> int:
     return broker.call(lambda core: core.work_queues.get("/", queue).settled().ready)
-
-
-def unsent_bytes(broker: RunningBroker) -> int:
-    """What the connection with the most of it has not got rid of."""
-
-    def most(_: object) -> int:
-        transports = [one._transport for one in gc.get_objects() if isinstance(one, Connection)]
-        return max(transport.get_write_buffer_size() for transport in transports if transport is not None)
-
-    return broker.call(most)
 
 
 def flood(broker: RunningBroker, publisher: SocketClient) -> None:
