@@ -30,9 +30,13 @@ class Cutter:
         while True:
             try:
                 client, _ = self._listening.accept()
+            except OSError:
+                return  # it is over
+            try:
                 broker = socket.create_connection(self.to)
             except OSError:
-                return
+                client.close()
+                continue
             with self._lock:
                 self._pairs.append((client, broker))
             for one, other in ((client, broker), (broker, client)):
@@ -55,7 +59,6 @@ class Cutter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         _close((self._listening,))
         self._threads[0].join(1)
-        self._listening.close()
         self.cut()
         for thread in self._threads:
             thread.join(1)
@@ -67,5 +70,4 @@ def _close(sockets: tuple[socket.socket, ...]) -> None:
             one.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # it is closed already
-        if one.type == socket.SOCK_STREAM and one.fileno() >= 0:
-            one.close()
+        one.close()
