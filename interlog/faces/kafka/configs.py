@@ -201,7 +201,8 @@ _ROWS: Final = (
     ),
     _acts(
         "retention.ms", _LONG, "retention_ms", "log.retention.ms",
-        "How old a record grows before it may go. -1: any age.", least=-1,
+        "How old a record grows before it may go. What is older when it comes stays for five minutes. -1: any age.",
+        least=-1,
     ),
     _acts(
         "segment.bytes", _INT, "segment_bytes", "log.segment.bytes",
