@@ -309,7 +309,7 @@ def test_an_administrator_and_settings(address: str, admin: AdminClient) -> None
     (future,) = admin.incremental_alter_configs([change]).values()
     future.result(PATIENCE_SECONDS)
     now = configs()
-    assert (now["cleanup.policy"], now["max.message.bytes"]) == ("compact,delete", "5000")
+    assert (now["cleanup.policy"], now["max.message.bytes"]) == ("delete,compact", "5000")
     assert now["retention.ms"] == "604800000"
     (future,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, "1")]).values()
     assert future.result(PATIENCE_SECONDS)["auto.create.topics.enable"].value == "true"
