@@ -5,7 +5,7 @@
     .venv/bin/ruff format interlog/faces/kafka/schema
 
 The definitions are no part of this repository; they are of October 2024. What clients negotiate and was added to
-Kafka after that is in the table NEWER below.
+Kafka after that is in the tables NEWER and ADDED below.
 """
 
 import json
@@ -26,7 +26,8 @@ APIS = """
     DescribeClientQuotas AlterClientQuotas DescribeUserScramCredentials AlterUserScramCredentials DescribeQuorum
     DescribeCluster DescribeProducers DescribeTransactions ListTransactions ConsumerGroupHeartbeat
     ConsumerGroupDescribe GetTelemetrySubscriptions PushTelemetry ListClientMetricsResources DescribeTopicPartitions
-    ShareGroupHeartbeat ShareGroupDescribe ShareFetch ShareAcknowledge
+    ShareGroupHeartbeat ShareGroupDescribe ShareFetch ShareAcknowledge DescribeShareGroupOffsets
+    AlterShareGroupOffsets DeleteShareGroupOffsets
 """
 
 # What members of a group tell one another through the broker. Each begins with its version, an int16.
@@ -55,6 +56,8 @@ PATTERN = {"name": "TransactionalIdPattern", "type": "string", "versions": "2+",
 RESOURCE_TYPE = {"name": "ResourceType", "type": "int8", "versions": "1+", "default": "16", "ignorable": True}
 
 ONGOING = {"versions": "6+", "default": "-1"}
+RENEWS = {"name": "IsRenewAck", "type": "bool", "versions": "2+", "default": "false"}
+LOCK_MS = {"name": "AcquisitionLockTimeoutMs", "type": "int32"}
 
 # In versions with topic ids there are no names.
 TOPIC_ID_10 = {"name": "TopicId", "type": "uuid", "versions": "10+", "ignorable": True}
@@ -151,6 +154,151 @@ NEWER: dict[str, tuple[str, list[tuple[str, str, Json]]]] = {
         [("", "", {"name": "ResourceTypes", "type": "[]int8", "versions": "1+"})],
     ),
     "ListClientMetricsResourcesResponse": ("0-1", [("ConfigResources", "ResourceName", RESOURCE_TYPE)]),
+    "ShareGroupHeartbeatRequest": ("1", []),
+    "ShareGroupHeartbeatResponse": ("1", []),
+    "ShareGroupDescribeRequest": ("1", []),
+    "ShareGroupDescribeResponse": ("1", []),
+    "ShareFetchRequest": (
+        "1-2",
+        [
+            ("", "MaxBytes", {"name": "MaxRecords", "type": "int32", "versions": "1+"}),
+            ("", "MaxRecords", {"name": "BatchSize", "type": "int32", "versions": "1+"}),
+            (
+                "",
+                "BatchSize",
+                {"name": "ShareAcquireMode", "type": "int8", "versions": "2+", "default": "0", "ignorable": True},
+            ),
+            ("", "ShareAcquireMode", RENEWS),
+            ("Topics/Partitions", "", {"name": "PartitionMaxBytes", "versions": "0"}),
+        ],
+    ),
+    "ShareFetchResponse": (
+        "1-2",
+        [
+            ("", "ErrorMessage", {**LOCK_MS, "versions": "1+"}),
+            ("Responses/Partitions", "", {"name": "Records", "nullableVersions": "none"}),
+        ],
+    ),
+    "ShareAcknowledgeRequest": ("1-2", [("", "ShareSessionEpoch", RENEWS)]),
+    "ShareAcknowledgeResponse": ("1-2", [("", "ErrorMessage", {**LOCK_MS, "versions": "2+", "ignorable": True})]),
+}
+
+# Messages that the definitions do not have at all: number, versions, and the fields, all in every version but where
+# it is said; ? is a type that may be null.
+ERROR = [("ErrorCode", "int16"), ("ErrorMessage", "?string")]
+THROTTLE = ("ThrottleTimeMs", "int32")
+LAG = ("Lag", "int64", {"versions": "1+", "default": "-1", "ignorable": True})
+ADDED: dict[str, tuple[int, str, list[Any]]] = {
+    "DescribeShareGroupOffsetsRequest": (
+        90,
+        "0-1",
+        [
+            (
+                "Groups",
+                "[]DescribeShareGroupOffsetsRequestGroup",
+                [
+                    ("GroupId", "string"),
+                    (
+                        "Topics",
+                        "?[]DescribeShareGroupOffsetsRequestTopic",
+                        [("TopicName", "string"), ("Partitions", "[]int32")],
+                    ),
+                ],
+            )
+        ],
+    ),
+    "DescribeShareGroupOffsetsResponse": (
+        90,
+        "0-1",
+        [
+            THROTTLE,
+            (
+                "Groups",
+                "[]DescribeShareGroupOffsetsResponseGroup",
+                [
+                    ("GroupId", "string"),
+                    (
+                        "Topics",
+                        "[]DescribeShareGroupOffsetsResponseTopic",
+                        [
+                            ("TopicName", "string"),
+                            ("TopicId", "uuid"),
+                            (
+                                "Partitions",
+                                "[]DescribeShareGroupOffsetsResponsePartition",
+                                [
+                                    ("PartitionIndex", "int32"),
+                                    ("StartOffset", "int64"),
+                                    ("LeaderEpoch", "int32"),
+                                    LAG,
+                                    *ERROR,
+                                ],
+                            ),
+                        ],
+                    ),
+                    *ERROR,
+                ],
+            ),
+        ],
+    ),
+    "AlterShareGroupOffsetsRequest": (
+        91,
+        "0",
+        [
+            ("GroupId", "string"),
+            (
+                "Topics",
+                "[]AlterShareGroupOffsetsRequestTopic",
+                [
+                    ("TopicName", "string"),
+                    (
+                        "Partitions",
+                        "[]AlterShareGroupOffsetsRequestPartition",
+                        [("PartitionIndex", "int32"), ("StartOffset", "int64")],
+                    ),
+                ],
+            ),
+        ],
+    ),
+    "AlterShareGroupOffsetsResponse": (
+        91,
+        "0",
+        [
+            THROTTLE,
+            *ERROR,
+            (
+                "Responses",
+                "[]AlterShareGroupOffsetsResponseTopic",
+                [
+                    ("TopicName", "string"),
+                    ("TopicId", "uuid"),
+                    (
+                        "Partitions",
+                        "[]AlterShareGroupOffsetsResponsePartition",
+                        [("PartitionIndex", "int32"), *ERROR],
+                    ),
+                ],
+            ),
+        ],
+    ),
+    "DeleteShareGroupOffsetsRequest": (
+        92,
+        "0",
+        [("GroupId", "string"), ("Topics", "[]DeleteShareGroupOffsetsRequestTopic", [("TopicName", "string")])],
+    ),
+    "DeleteShareGroupOffsetsResponse": (
+        92,
+        "0",
+        [
+            THROTTLE,
+            *ERROR,
+            (
+                "Responses",
+                "[]DeleteShareGroupOffsetsResponseTopic",
+                [("TopicName", "string"), ("TopicId", "uuid"), *ERROR],
+            ),
+        ],
+    ),
 }
 
 NUMBERS = {"int8", "int16", "uint16", "int32", "uint32", "int64"}
@@ -166,14 +314,30 @@ PYTHON = {
 ZERO = {"bool": "False", "string": '""', "bytes": 'b""', "uuid": "f.NO_UUID", "float64": "0.0", "records": "None"}
 
 
+def added(fields: list[Any]) -> list[Json]:
+    """Fields of a message in ADDED, as the definitions have them."""
+    made = []
+    for name, kind, *more in fields:
+        field: Json = {"name": name, "type": kind.removeprefix("?"), "versions": "0+"}
+        if kind.startswith("?"):
+            field |= {"nullableVersions": "0+", "default": "null"}
+        for one in more:
+            field |= one if isinstance(one, dict) else {"fields": added(one)}
+        made.append(field)
+    return made
+
+
 def load(folder: Path, name: str) -> Json:
+    if name in ADDED:
+        key, versions, fields = ADDED[name]
+        return {"apiKey": key, "validVersions": versions, "flexibleVersions": "0+", "fields": added(fields)}
     text = (folder / f"{name}.json").read_text(encoding="utf-8")
     for old, new in REWORDED.get(name, {}).items():
         text = text.replace(f'"{old}"', f'"{new}"')
     message: Json = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
-    versions, added = NEWER.get(name, (message["validVersions"], []))
+    versions, newer = NEWER.get(name, (message["validVersions"], []))
     message["validVersions"] = versions
-    for path, behind, field in added:
+    for path, behind, field in newer:
         fields = message["fields"]
         for step in filter(None, path.split("/")):
             fields = next(found for found in fields if found["name"] == step)["fields"]
@@ -223,6 +387,8 @@ class Module:
     def struct(self, name: str, fields: list[Json], head: list[str]) -> None:
         body = [*head, ""] if head and fields else list(head)
         for field in fields:
+            if span(field["versions"])[1] < self.first:
+                continue
             kind = field["type"].removeprefix("[]")
             if kind[0].isupper():
                 inner = field.get("fields") or self.common[kind]["fields"]

@@ -10,8 +10,9 @@ import logging
 import random
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interlog.base.clock import Clock, SystemClock
 from interlog.base.errors import InterlogError, InvalidError, ReadOnlyError
@@ -38,6 +39,7 @@ from interlog.core.queue_state import QueuesSection, QueueState
 from interlog.core.queues import Queue
 from interlog.core.replay import Replay
 from interlog.core.settings import CoreSettings
+from interlog.core.share_partitions import SharePartitions
 from interlog.core.spill import SpillFolder
 from interlog.core.timers import Timer, TimerKind, Timers
 from interlog.core.topics import Topic, Topics
@@ -57,6 +59,9 @@ from interlog.journal.sections import PartitionsSection, SegmentsSection, Window
 from interlog.journal.storage import Storage
 from interlog.journal.store import LocalStore
 from interlog.journal.tail import Tail
+
+if TYPE_CHECKING:
+    from interlog.core.share_delivery import Deliveries
 
 __all__ = ["Core", "CoreSettings"]
 
@@ -103,6 +108,7 @@ class Core:
         self.storage.create_partition(DELAYS)
         self.catalog = Catalog(self.storage)
         self.cursors = Cursors(self.storage)
+        self.share_partitions = SharePartitions(self.storage)
         self.timers = Timers(self._read_timers, self._timed)
         self.deadlines = Deadlines(clock)
         self.memory = MemoryBudget(settings.memory_bytes)
@@ -135,6 +141,7 @@ class Core:
         self._closed = False
         self.access: Access
         self.groups: Groups
+        self._home: Home
         self._delays: Delays
         self._housekeeper: Housekeeper
         self.recovered: Recovered
@@ -178,15 +185,24 @@ class Core:
             self.catalog,
             self._states,
             self.cursors,
+            self.share_partitions,
             *self.timers.sections,
             *self.producers.sections,
             self.transactions,
         )
         self.access = Access(self.catalog, rng, self.clock, settings.loopback_users)
-        self.groups = Groups(Home(self.clock, self.deadlines, rng), self.catalog, self.cursors)
+        self._home = Home(self.clock, self.deadlines, rng)
+        self.groups = Groups(self._home, self.catalog, self.cursors, self.share_partitions)
         self.catalog.observe(self._catalog_changed)
         replay = Replay(
-            storage, self.catalog, self._states, self.cursors, self.timers, self.producers, self.transactions
+            storage,
+            self.catalog,
+            self._states,
+            self.cursors,
+            self.share_partitions,
+            self.timers,
+            self.producers,
+            self.transactions,
         )
         self.recovered = recovered = recover(files, folder.path, folder.id, sections, replay.apply)
         try:
@@ -345,6 +361,15 @@ class Core:
         self.producers.poll(now_ms)
         self.transactions.poll(now_ms)
 
+    @cached_property
+    def deliveries(self) -> "Deliveries":
+        """To share groups; loaded when the first of them reads."""
+        from interlog.core.share_delivery import Deliveries
+
+        made = Deliveries(self._home, self.catalog, self.storage, self.share_partitions, self.transactions)
+        self.groups.shares.on_gone = made.release
+        return made
+
     # -- namespaces, queues, topics
 
     def declare_queue(
@@ -441,6 +466,7 @@ class Core:
                 self._remove_partition(partition)
         elif change.what is What.REMOVED and isinstance(item, Namespace):
             self.cursors.drop_namespace(item.name)
+            self.share_partitions.drop_namespace(item.name)
             self.transactions.drop_namespace(item.name)
 
     def _add_queue(self, item: QueueItem) -> None:
@@ -464,6 +490,7 @@ class Core:
     def _remove_partition(self, partition: int) -> None:
         self._states.remove(partition)
         self.cursors.drop_partition(partition)
+        self.share_partitions.drop_partition(partition)
         self.transactions.drop_partition(partition)
         self.producers.drop_partition(partition)
         queue = self._queues.pop(partition, None)

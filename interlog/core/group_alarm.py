@@ -24,6 +24,11 @@ class GroupSettings:
     settling_heartbeat_ms: int = 500  # and so often while members give up and take over
     retention_ms: int = 0  # how long the cursors of a group without members are kept; 0: for ever
     groups: int = 100_000
+    share_session_ms: int = 45_000  # of a member of a share group,
+    share_heartbeat_ms: int = 5_000  # which sends a heartbeat so often
+    share_lock_ms: int = 30_000  # how long a member holds what it takes
+    share_deliveries: int = 5  # after so many a record is not delivered again
+    share_locks: int = 2_000  # records of a partition that are looked after one by one in a share group
 
 
 class Home:

@@ -12,10 +12,20 @@ from interlog.core.catalog import Catalog
 
 KIND: Final = "group_settings"  # of the catalog's objects, one a group that is set to something
 
+LATEST: Final = -1  # where a share group begins to read a partition: after all that is there,
+EARLIEST: Final = -2  # or before it
+
 _MOST_MS: Final = 3_600_000
 _NUMBERS: Final = {
     "session_ms": (1, _MOST_MS),
     "heartbeat_ms": (1, _MOST_MS),
+    "share_session_ms": (1, _MOST_MS),
+    "share_heartbeat_ms": (1, _MOST_MS),
+    "share_lock_ms": (1, _MOST_MS),
+    "share_deliveries": (1, 100),
+    "share_locks": (1, 1_000_000),
+    "share_committed": (0, 1),  # 1: what transactions that were aborted wrote is not delivered
+    "share_start": (EARLIEST, (1 << 53) - 1),  # LATEST, EARLIEST, or how old the first record may be
 }
 
 

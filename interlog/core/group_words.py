@@ -1,8 +1,8 @@
 """The words of groups: what their members ask, what they are told, what states there are, and why one is refused.
 
 Members of a classic group agree among themselves who reads what: one of them, the leader, assigns, and the group only
-carries what they say to each other, without looking inside. In a balanced group the broker assigns. Partitions are the
-catalog's numbers.
+carries what they say to each other, without looking inside. In a balanced group the broker assigns. In a share group it
+does so too, and several members may read the same partition. Partitions are the catalog's numbers.
 """
 
 from collections.abc import Callable
@@ -48,6 +48,7 @@ class GroupError(InterlogError):
 class GroupKind(Enum):
     CLASSIC = "classic"
     BALANCED = "balanced"
+    SHARE = "share"
 
 
 class GroupState(Enum):
@@ -132,7 +133,7 @@ class Leaving(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """Of a member of a balanced group. What is None has not changed since the last one."""
+    """Of a member of a balanced or a share group. What is None has not changed since the last one."""
 
     member: str
     epoch: int
@@ -151,7 +152,7 @@ class Heartbeat(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What a member of a balanced group is told."""
+    """What a member of a balanced or a share group is told."""
 
     refused: Refused | None
     member: str

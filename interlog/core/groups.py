@@ -3,11 +3,12 @@
 Comes in: what members ask, by namespace and name of the group, and the time. Goes out: an answer to each, at once or
 later by the call that came with the question. What groups have read is with the cursors and lasts; who is in them is
 in memory alone, and after a start members join again. A group is made by its first member and is of one kind; without
-members it can become the other. It is forgotten once it has neither members nor cursors.
+members a classic one can become balanced, and the other way round. It is forgotten once it has neither members nor
+cursors. Share groups are looked after by `shares`; here is what all kinds have in common.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, ObjectItem, QueueItem, TopicItem, What
@@ -36,6 +37,10 @@ from interlog.core.group_words import (
     Sync,
     Synced,
 )
+from interlog.core.share_partitions import SharePartitions
+
+if TYPE_CHECKING:
+    from interlog.core.share_groups import ShareGroups
 
 __all__ = ["GroupSettings", "Groups"]
 
@@ -67,10 +72,12 @@ class _Topics:
 
 
 class Groups:
-    def __init__(self, home: Home, catalog: Catalog, cursors: Cursors) -> None:
+    def __init__(self, home: Home, catalog: Catalog, cursors: Cursors, share_partitions: SharePartitions) -> None:
         self._home = home
         self._catalog = catalog
         self._cursors = cursors
+        self._share_partitions = share_partitions
+        self._shares: ShareGroups | None = None
         self._classic: dict[Key, ClassicGroup] = {}
         self._balanced: dict[Key, BalancedGroup] = {}
         self._started_ms = home.clock.now_ms()
@@ -78,7 +85,7 @@ class Groups:
         catalog.observe(self._catalog_changed)
 
     def __len__(self) -> int:
-        return len(self._classic) + len(self._balanced)
+        return len(self._classic) + len(self._balanced) + (0 if self._shares is None else len(self._shares))
 
     @property
     def settings(self) -> GroupSettings:
@@ -88,13 +95,43 @@ class Groups:
     def settings(self, settings: GroupSettings) -> None:
         self._home.settings = settings
 
+    # -- share groups
+
+    @property
+    def shares(self) -> "ShareGroups":
+        """Loaded when somebody first asks for one."""
+        if self._shares is None:
+            from interlog.core.share_groups import ShareGroups
+
+            self._shares = ShareGroups(self._home, self._catalog, self._share_partitions, self._topics, self._may_share)
+        return self._shares
+
+    def _topics(self, namespace: str) -> "_Topics":
+        return _Topics(self._catalog, namespace)
+
+    def _may_share(self, namespace: str, group: str) -> Refused | None:
+        """Why a share group cannot be made."""
+        found = self._find((namespace, group))
+        if (found is not None and not found.idle) or self._cursors.fetch_group(namespace, group):
+            return Refused.OTHER_KIND
+        if found is None and len(self) >= self.settings.groups:
+            return Refused.FULL
+        self._forget((namespace, group))
+        return None
+
+    def is_share(self, namespace: str, group: str) -> bool:
+        """Whether it is a share group: it has members of that kind, or has read something."""
+        return self._share_partitions.has_group(namespace, group) or (
+            self._shares is not None and self._shares.find(namespace, group) is not None
+        )
+
     # -- classic groups
 
     def join(self, namespace: str, group: str, ask: Join, respond: OnJoined) -> None:
         key = namespace, group
         balanced = self._balanced.get(key)
         found = self._classic.get(key)
-        if balanced is not None and not balanced.empty:
+        if (balanced is not None and not balanced.empty) or self.is_share(namespace, group):
             respond(Joined(Refused.INCONSISTENT_PROTOCOL, ask.member))
         elif found is None and ask.member:
             respond(Joined(Refused.UNKNOWN_MEMBER, ask.member))
@@ -159,14 +196,14 @@ class Groups:
         if found is not None:
             return found
         classic = self._classic.get(key)
-        if classic is not None and not classic.idle:
+        if (classic is not None and not classic.idle) or self.is_share(*key):
             raise GroupError(Refused.OTHER_KIND, f"Group {key[1]} is not a consumer group.")
         if ask.epoch != JOINS:
             # The members of before a start have epochs that nobody remembers: they join again.
             raise GroupError(Refused.UNKNOWN_MEMBER, f"Member {ask.member} is not a member of group {key[1]}.")
         if classic is None and len(self) >= self.settings.groups:
             raise GroupError(Refused.FULL, f"There are {self.settings.groups} groups already, which is the limit.")
-        made = BalancedGroup(key[1], self._home, _Topics(self._catalog, key[0]))
+        made = BalancedGroup(key[1], self._home, self._topics(key[0]))
         made.own = own_settings(self._catalog, *key)
         if classic is not None:
             made.epoch = made.target_epoch = classic.generation
@@ -203,6 +240,8 @@ class Groups:
         """
         found = self._find((namespace, group))
         if found is None:
+            if self.is_share(namespace, group):
+                return Refused.OTHER_KIND
             if generation < 0:
                 return None
             return Refused.ILLEGAL_GENERATION if transactional or not epochs else Refused.UNKNOWN_MEMBER
@@ -224,9 +263,13 @@ class Groups:
     def names(self, namespace: str) -> list[str]:
         """All groups of a namespace: those with members, and those with cursors."""
         live = (name for space, name in (*self._classic, *self._balanced) if space == namespace)
-        return sorted({*live, *self._cursors.groups(namespace)})
+        shares = [] if self._shares is None else self._shares.names(namespace)
+        kept = (*self._cursors.groups(namespace), *self._share_partitions.groups(namespace))
+        return sorted({*live, *shares, *kept})
 
     def view(self, namespace: str, group: str) -> GroupView | None:
+        if self.is_share(namespace, group):
+            return self.shares.view(namespace, group)
         found = self._find((namespace, group))
         if found is not None:
             return found.view()
@@ -237,6 +280,8 @@ class Groups:
     def delete(self, namespace: str, group: str) -> Refused | None:
         """The group and its cursors."""
         key = namespace, group
+        if self.is_share(namespace, group):
+            return self.shares.delete(namespace, group)
         found = self._find(key)
         has_cursors = bool(self._cursors.fetch_group(namespace, group))
         if found is None and not has_cursors:
@@ -268,6 +313,8 @@ class Groups:
         for key, found in groups:
             if found.idle and not self._cursors.fetch_group(*key):
                 self._forget(key)
+        if self._shares is not None:
+            self._shares.forget_idle()
 
     def _in_use(self, key: Key, since_ms: int) -> bool:
         found = self._find(key)
@@ -279,6 +326,8 @@ class Groups:
             for (namespace, _), group in self._balanced.items():
                 if namespace == item.namespace:
                     group.topic_changed(item.name)
+            if self._shares is not None:
+                self._shares.topic_changed(item.namespace, item.name)
         elif isinstance(item, ObjectItem):
             balanced = self._balanced.get((item.namespace, item.name)) if item.kind == OWN_SETTINGS else None
             if balanced is not None:
@@ -286,3 +335,5 @@ class Groups:
         elif change.what is What.REMOVED:
             for key in [key for key in (*self._classic, *self._balanced) if key[0] == item.name]:
                 self._forget(key)
+            if self._shares is not None:
+                self._shares.drop_namespace(item.name)

@@ -14,6 +14,7 @@ from interlog.core.cursors import Cursors
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.producers import Producers
 from interlog.core.queue_state import QueuesSection
+from interlog.core.share_partitions import SharePartitions
 from interlog.core.timers import Timers, timers_in
 from interlog.core.transaction_entries import Forget, Period, ProducerIds, decode
 from interlog.core.transactions import Transactions
@@ -29,6 +30,7 @@ class Replay:
         catalog: Catalog,
         queues: QueuesSection,
         cursors: Cursors,
+        share_partitions: SharePartitions,
         timers: Timers,
         producers: Producers,
         transactions: Transactions,
@@ -49,6 +51,7 @@ class Replay:
             EntryKind.TIMER: self._timer,
             EntryKind.LOG_START: lambda entry, _: storage.replay_log_start(entry),
             EntryKind.TRANSACTION: self._transaction,
+            EntryKind.SHARE: lambda entry, _: share_partitions.apply(entry.payload),
         }
         self.last_time_ms = 0
 

@@ -51,6 +51,7 @@ class EntryKind(IntEnum):
     LOG_START = 7  # target: partition; payload: the offset that the log now starts at
     TRANSACTION = 8  # payload: producers and transactions (core/transaction_entries.py)
     TREE = 9  # reserved
+    SHARE = 10  # payload: what members of share groups have read together (core/share_entries.py)
 
 
 @dataclass(slots=True)

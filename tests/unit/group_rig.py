@@ -8,6 +8,7 @@ from interlog.core.cursors import Commit, Cursors
 from interlog.core.deadlines import Deadlines
 from interlog.core.group_alarm import Home
 from interlog.core.groups import Groups, GroupSettings
+from interlog.core.share_partitions import SharePartitions
 
 
 class Nowhere:
@@ -29,7 +30,9 @@ class Rig:
         self.catalog = Catalog(Nowhere())
         self.cursors = Cursors(Nowhere())
         self.deadlines = Deadlines(self.clock)
-        self.groups = Groups(Home(self.clock, self.deadlines, random.Random(1)), self.catalog, self.cursors)
+        self.share_partitions = SharePartitions(Nowhere())
+        home = Home(self.clock, self.deadlines, random.Random(1))
+        self.groups = Groups(home, self.catalog, self.cursors, self.share_partitions)
         if settings is not None:
             self.groups.settings = settings
 

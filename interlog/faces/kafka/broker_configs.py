@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from interlog.core.groups import GroupSettings
 from interlog.core.producers import EXPIRATION_MS as PRODUCER_EXPIRATION_MS
 from interlog.core.transactions import EXPIRATION_MS, MAX_TIMEOUT_MS
 from interlog.faces.kafka.configs import TOPIC, Kind
@@ -17,6 +18,7 @@ from interlog.faces.kafka.service import NODE_ID, KafkaService, KafkaSettings
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 _MAX_I32: Final = (1 << 31) - 1
+_GROUPS: Final = GroupSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ _ROWS: Final = (
         "fetch.max.bytes", _INT, lambda of: of.fetch_max_bytes, "kafka_fetch_bytes",
         "The most that one answer to a fetch holds.",
     ),
-    _is("group.coordinator.rebalance.protocols", _LIST, "classic,consumer", "How groups may be made."),
+    _is("group.coordinator.rebalance.protocols", _LIST, "classic,consumer,share", "How groups may be made."),
     _set(
         "group.consumer.heartbeat.interval.ms", _INT, lambda of: of.group_heartbeat_ms, "kafka_group_heartbeat_ms",
         "How often a member of a group of the newer kind is told to send a heartbeat.",
@@ -98,6 +100,25 @@ _ROWS: Final = (
     _set(
         "group.min.session.timeout.ms", _INT, lambda of: of.min_session_ms, "kafka_min_session_ms",
         "The shortest session timeout that a member may ask for.",
+    ),
+    *(
+        _is(f"group.share.{name}", _INT, value, doc)
+        for name, value, doc in (
+            ("delivery.count.limit", _GROUPS.share_deliveries, "How often a record is delivered in a share group."),
+            (
+                "heartbeat.interval.ms", _GROUPS.share_heartbeat_ms,
+                "How often a member of a share group is told to send a heartbeat.",
+            ),
+            (
+                "partition.max.record.locks", _GROUPS.share_locks,
+                "How many records of a partition a share group looks after one by one.",
+            ),
+            (
+                "record.lock.duration.ms", _GROUPS.share_lock_ms,
+                "How long a member of a share group holds the records that it was given.",
+            ),
+            ("session.timeout.ms", _GROUPS.share_session_ms, "How long a member of a share group may be silent."),
+        )
     ),
     BrokerConfig(
         "log.dirs", _STRING, lambda service: str(service.core.folder), None, "The data folder.", "data"

@@ -46,8 +46,9 @@ def group_entries(service: KafkaService, settings: Mapping[str, Any]) -> Iterato
     given = group_configs.configs_from(settings)
     for row in group_configs.GROUP.values():
         synonyms: list[Synonym] = [(row.name, given[row.name], OF_GROUP)] if row.name in given else []
-        synonyms += _of_broker(BROKER[row.broker], service)
-        _, value, source = synonyms[0]
+        if row.broker:
+            synonyms += _of_broker(BROKER[row.broker], service)
+        _, value, source = synonyms[0] if synonyms else (row.name, row.default, DEFAULT)
         yield Entry(row.name, value, row.kind, source, False, tuple(synonyms), row.doc)
 
 

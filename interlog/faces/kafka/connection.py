@@ -8,7 +8,7 @@ for, or what no version of the protocol knows, ends its connection with a line i
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from interlog.base.errors import InterlogError, RefusedError
 from interlog.base.log import get_log
@@ -59,10 +59,10 @@ class KafkaConnection:
         self.namespace = service.settings.namespace
         self.user = ""
         self.sasl: Sasl | None = None
-        self.sessions: Any = None  # of fetches, once there is one
         self.client_software = ""  # name and version, where the client told
         self.phase = Phase.OPEN
         self.parked = 0
+        self._when_over: list[Callable[[], None]] = []
         self._out: list[Output] = []
         self._out_bytes = 0
         self._waiting: deque[Request] = deque()  # in the order they came; the first one's answer leaves next
@@ -268,6 +268,10 @@ class KafkaConnection:
         else:
             ticket.when_durable(settle)
 
+    def when_over(self, call: Callable[[], None]) -> None:
+        """Once the connection has ended."""
+        self._when_over.append(call)
+
     def mute(self, ms: float) -> None:
         """Read nothing for a while, or for longer than it is so already: it asks for more than its share."""
         if self._muted is not None:
@@ -377,4 +381,6 @@ class KafkaConnection:
         for request in waiting:
             if request.on_lost is not None:
                 request.on_lost()
+        for call in self._when_over:
+            call()
         self.wake()

@@ -16,7 +16,7 @@ from interlog.faces.kafka.schema.consumer_protocol import ConsumerProtocolSubscr
 
 CONSUMER: Final = "consumer"  # the type of protocol whose metadata are subscriptions
 
-TYPES: Final = {GroupKind.CLASSIC: "classic", GroupKind.BALANCED: "consumer"}
+TYPES: Final = {GroupKind.CLASSIC: "classic", GroupKind.BALANCED: "consumer", GroupKind.SHARE: "share"}
 
 _CODES: Final = {
     None: ErrorCode.NONE,

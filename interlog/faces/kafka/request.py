@@ -59,6 +59,10 @@ class Connection(Protocol):
         """Call back once it is known whether all that was done so far lasts; or, sooner, whether it is written."""
         ...
 
+    def when_over(self, call: Callable[[], None]) -> None:
+        """Once the connection has ended."""
+        ...
+
     def end(self, reason: str) -> None:
         """Close it; what is owed is still said."""
         ...

@@ -21,6 +21,7 @@ from interlog.faces.kafka.quotas import Quotas
 if TYPE_CHECKING:
     from interlog.faces.kafka.connection import KafkaConnection
     from interlog.faces.kafka.fetch_sessions import FetchSessions
+    from interlog.faces.kafka.share_sessions import ShareSessions
     from interlog.faces.kafka.views import Views
 
 NODE_ID: Final = 1  # of this broker, which leads everything
@@ -97,6 +98,12 @@ class KafkaService:
         from interlog.faces.kafka.fetch_sessions import FetchSessions
 
         return FetchSessions(self.core.clock)
+
+    @cached_property
+    def share_sessions(self) -> "ShareSessions":
+        from interlog.faces.kafka.share_sessions import ShareSessions
+
+        return ShareSessions(self.core.deliveries.release)
 
     def topic_id(self, item: TopicItem | QueueItem) -> bytes:
         """The same as long as the topic lives, and no other topic's."""

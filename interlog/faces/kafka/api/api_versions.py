@@ -29,7 +29,10 @@ class Feature(NamedTuple):
     level: int  # in force
 
 
-FEATURES: Final[dict[str, Feature]] = {"transaction.version": Feature(0, 2, 2)}
+FEATURES: Final[dict[str, Feature]] = {
+    "share.version": Feature(0, 1, 1),
+    "transaction.version": Feature(0, 2, 2),
+}
 
 
 def handle(request: Request, body: ApiVersionsRequest) -> ApiVersionsResponse:

@@ -74,6 +74,13 @@ SERVED: Final[dict[int, Served]] = {
     72: Served("push_telemetry", range(1)),
     74: Served("list_config_resources", range(2)),
     75: Served("describe_topic_partitions", range(1)),
+    76: Served("share_group_heartbeat", range(1, 2)),
+    77: Served("share_group_describe", range(1, 2)),
+    78: Served("share_fetch", range(1, 3)),
+    79: Served("share_acknowledge", range(1, 3)),
+    90: Served("describe_share_group_offsets", range(2)),
+    91: Served("alter_share_group_offsets", range(1)),
+    92: Served("delete_share_group_offsets", range(1)),
 }
 
 # Offered where the settings say so, as Kafka does where somebody takes metrics.

@@ -1,10 +1,14 @@
 """ListGroups: the groups that there are, with members or with offsets, of some states and types or of all."""
 
+from typing import Final
+
 from interlog.core.group_words import GroupKind
 from interlog.faces.kafka.group_answers import CONSUMER, TYPES
 from interlog.faces.kafka.operations import CLUSTER
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+_PROTOCOLS: Final = {GroupKind.BALANCED: CONSUMER, GroupKind.SHARE: "share"}
 
 
 def handle(request: Request, body: ListGroupsRequest) -> ListGroupsResponse:
@@ -20,6 +24,6 @@ def handle(request: Request, body: ListGroupsRequest) -> ListGroupsResponse:
         type = TYPES[view.kind]
         if (states and view.state.value.lower() not in states) or (types and type not in types):
             continue
-        protocol = CONSUMER if view.kind is GroupKind.BALANCED else view.protocol_type
+        protocol = _PROTOCOLS.get(view.kind, view.protocol_type)
         response.groups.append(ListedGroup(name, protocol, view.state.value, type))
     return response

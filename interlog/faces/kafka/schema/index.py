@@ -61,6 +61,9 @@ MODULES: Final[dict[int, str]] = {
     77: "share_group_describe",
     78: "share_fetch",
     79: "share_acknowledge",
+    90: "describe_share_group_offsets",
+    91: "alter_share_group_offsets",
+    92: "delete_share_group_offsets",
 }
 
 # The first flexible version of each API that has one: headers are different from it on.
@@ -121,4 +124,7 @@ FLEXIBLE: Final[dict[int, int]] = {
     77: 0,
     78: 0,
     79: 0,
+    90: 0,
+    91: 0,
+    92: 0,
 }

@@ -23,12 +23,13 @@ class AcknowledgeTopic(f.Message):
 
 class ShareAcknowledgeRequest(f.Message):
     API_KEY = 79
-    VALID = range(1)
+    VALID = range(1, 3)
     FLEXIBLE = 0
 
     group_id: str | None = f.string(default=None, nullable="0+")
     member_id: str | None = f.string(default="", nullable="0+")
     share_session_epoch: int = f.int32(default=0)
+    is_renew_ack: bool = f.boolean("2+", default=False)
     topics: list[AcknowledgeTopic] = f.array(AcknowledgeTopic, default_factory=list)
 
 
@@ -58,12 +59,13 @@ class NodeEndpoint(f.Message):
 
 class ShareAcknowledgeResponse(f.Message):
     API_KEY = 79
-    VALID = range(1)
+    VALID = range(1, 3)
     FLEXIBLE = 0
 
     throttle_time_ms: int = f.int32(default=0, ignorable=True)
     error_code: int = f.int16(default=0, ignorable=True)
     error_message: str | None = f.string(default=None, nullable="0+")
+    acquisition_lock_timeout_ms: int = f.int32("2+", default=0, ignorable=True)
     responses: list[ShareAcknowledgeTopicResponse] = f.array(ShareAcknowledgeTopicResponse, default_factory=list)
     node_endpoints: list[NodeEndpoint] = f.array(NodeEndpoint, default_factory=list)
 

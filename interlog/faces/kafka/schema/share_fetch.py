@@ -13,7 +13,6 @@ class AcknowledgementBatch(f.Message):
 
 class FetchPartition(f.Message):
     partition_index: int = f.int32(default=0)
-    partition_max_bytes: int = f.int32(default=0)
     acknowledgement_batches: list[AcknowledgementBatch] = f.array(AcknowledgementBatch, default_factory=list)
 
 
@@ -29,7 +28,7 @@ class ForgottenTopic(f.Message):
 
 class ShareFetchRequest(f.Message):
     API_KEY = 78
-    VALID = range(1)
+    VALID = range(1, 3)
     FLEXIBLE = 0
 
     group_id: str | None = f.string(default=None, nullable="0+")
@@ -38,6 +37,10 @@ class ShareFetchRequest(f.Message):
     max_wait_ms: int = f.int32(default=0)
     min_bytes: int = f.int32(default=0)
     max_bytes: int = f.int32(default=0x7FFFFFFF)
+    max_records: int = f.int32(default=0)
+    batch_size: int = f.int32(default=0)
+    share_acquire_mode: int = f.int8("2+", default=0, ignorable=True)
+    is_renew_ack: bool = f.boolean("2+", default=False)
     topics: list[FetchTopic] = f.array(FetchTopic, default_factory=list)
     forgotten_topics_data: list[ForgottenTopic] = f.array(ForgottenTopic, default_factory=list)
 
@@ -60,7 +63,7 @@ class PartitionData(f.Message):
     acknowledge_error_code: int = f.int16(default=0)
     acknowledge_error_message: str | None = f.string(default=None, nullable="0+")
     current_leader: LeaderIdAndEpoch = f.struct(LeaderIdAndEpoch, default_factory=LeaderIdAndEpoch)
-    records: bytes | memoryview | None = f.records(default=None, nullable="0+")
+    records: bytes | memoryview = f.records(default=None)
     acquired_records: list[AcquiredRecords] = f.array(AcquiredRecords, default_factory=list)
 
 
@@ -78,12 +81,13 @@ class NodeEndpoint(f.Message):
 
 class ShareFetchResponse(f.Message):
     API_KEY = 78
-    VALID = range(1)
+    VALID = range(1, 3)
     FLEXIBLE = 0
 
     throttle_time_ms: int = f.int32(default=0)
     error_code: int = f.int16(default=0)
     error_message: str | None = f.string(default=None, nullable="0+")
+    acquisition_lock_timeout_ms: int = f.int32(default=0)
     responses: list[ShareFetchableTopicResponse] = f.array(ShareFetchableTopicResponse, default_factory=list)
     node_endpoints: list[NodeEndpoint] = f.array(NodeEndpoint, default_factory=list)
 

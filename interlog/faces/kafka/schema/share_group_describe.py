@@ -7,7 +7,7 @@ from interlog.faces.kafka.schema import fields as f
 
 class ShareGroupDescribeRequest(f.Message):
     API_KEY = 77
-    VALID = range(1)
+    VALID = range(1, 2)
     FLEXIBLE = 0
 
     group_ids: list[str] = f.array("string", default_factory=list)
@@ -48,7 +48,7 @@ class DescribedGroup(f.Message):
 
 class ShareGroupDescribeResponse(f.Message):
     API_KEY = 77
-    VALID = range(1)
+    VALID = range(1, 2)
     FLEXIBLE = 0
 
     throttle_time_ms: int = f.int32(default=0)

@@ -7,7 +7,7 @@ from interlog.faces.kafka.schema import fields as f
 
 class ShareGroupHeartbeatRequest(f.Message):
     API_KEY = 76
-    VALID = range(1)
+    VALID = range(1, 2)
     FLEXIBLE = 0
 
     group_id: str = f.string(default="")
@@ -28,7 +28,7 @@ class Assignment(f.Message):
 
 class ShareGroupHeartbeatResponse(f.Message):
     API_KEY = 76
-    VALID = range(1)
+    VALID = range(1, 2)
     FLEXIBLE = 0
 
     throttle_time_ms: int = f.int32(default=0)
