@@ -21,6 +21,7 @@ from interlog.journal.batch import BatchHeader
 from interlog.journal.partition import Partition
 from interlog.journal.slices import slice_bytes
 
+_SOON_S: Final = 0.001  # what is due by then is due: alarms count in milliseconds
 _READ_BYTES: Final = 1 << 20  # at a time, unless one batch alone is larger
 
 Key = tuple[str, str, int]  # namespace, group, partition
@@ -239,7 +240,7 @@ class Deliveries:
         share = self._shares.find(*key)
         if share is None:
             del self._alarms[key]
-        elif share.expire(self._clock.monotonic(), self._settings(key).deliveries):
+        elif share.expire(self._clock.monotonic() + _SOON_S, self._settings(key).deliveries):
             self._given_back(key, share)
         else:
             self._watch(key, share)

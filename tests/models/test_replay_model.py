@@ -25,9 +25,12 @@ from interlog.core.broker import Core, CoreSettings
 from interlog.core.catalog_objects import QueueItem, TopicItem
 from interlog.core.cursors import Commit
 from interlog.core.delays import PARTITION as DELAYS
+from interlog.core.group_settings import EARLIEST, keep_settings
 from interlog.core.memory import record_size
 from interlog.core.producers import ProducerError, Refusal
 from interlog.core.queues import Queue
+from interlog.core.share_delivery import Said, Wish
+from interlog.core.share_partition import Verdict
 from interlog.core.timers import Timers
 from interlog.core.transactions import Admit
 from interlog.journal.record import Record
@@ -80,6 +83,13 @@ def state_of(core: Core) -> State:
             for group in sorted(core.cursors.groups(namespace.name))
         },
         "cursor count": len(core.cursors),
+        "shares": {
+            (namespace.name, group, partition): (share.start, list(share.kept()))
+            for namespace in catalog.namespaces()
+            for group in core.share_partitions.groups(namespace.name)
+            for partition, share in core.share_partitions.of_group(namespace.name, group).items()
+        },
+        "share count": len(core.share_partitions),
         "timers": _timers(core.timers),
         "delayed": core.delayed,
         "producers": core.producers.snapshot(),
@@ -139,6 +149,7 @@ class ReplayMachine(RuleBasedStateMachine):
         self.core = self.open(self.root / "data", self.worker)
         self.core.declare_queue("/", "a")
         self.core.create_topic("/", "b", topics)
+        keep_settings(self.core.catalog, "/", "b", {"share_start": EARLIEST, "share_lock_ms": 200})
 
     def open(self, path: Path, worker: ManualWorker) -> Core:
         return Core.open(
@@ -389,6 +400,28 @@ class ReplayMachine(RuleBasedStateMachine):
         except ProducerError:
             return
 
+    @rule(pick=PICK, group=NAMES, member=NAMES, how=st.integers(0, 9))
+    def share(self, pick: int, group: str, member: str, how: int) -> None:
+        if (found := self.a_topic(pick)) is None:
+            return
+        core = self.core
+        key = found[0], group, core.topic(*found).item.partitions[0]
+        share = core.share_partitions.find(*key)
+        if how == 0:
+            core.share_partitions.remove(key[0], group, [key[2]])
+        elif how == 1:
+            core.share_partitions.remove_group(key[0], group)
+        elif how == 2:
+            core.deliveries.release(key[0], group, member)
+        elif share is not None and how < 6:
+            held = [offset for offset in range(share.start, share.end) if share.holds(member, offset, offset)]
+            verdicts = list(Verdict)
+            said = [Said(one, one, verdicts[(pick + one) % len(verdicts)]) for one in held]
+            assert core.deliveries.settle(key, member, said)
+        else:
+            core.deliveries.begin(key)
+            core.deliveries.take(key, member, Wish(1 + pick % 7, 10_000, strict=pick % 2 == 0))
+
     # -- ticks, checkpoints, starts
 
     @rule()
@@ -449,6 +482,7 @@ class ReplayMachine(RuleBasedStateMachine):
             (12, lambda: self.go_on(name(), pick(), dice.randrange(4), name())),
             (8, lambda: self.end(name(), dice.random() < 0.6, dice.random() < 0.5, dice.random() < 0.3)),
             (1, lambda: self.end_what_hangs(pick(), name(), dice.random() < 0.5)),
+            (12, lambda: self.share(pick(), name(), name(), dice.randrange(10))),
             (16, self.tick),
             (6, lambda: self.background(dice.choice((1, 2, None)))),
             (4, self.save_a_checkpoint),

@@ -14,12 +14,14 @@ import crc32c
 import pytest
 
 from interlog.base.errors import DamageError, FolderError, FormatError
-from interlog.core import cursors, timers
+from interlog.core import cursors, share_entries, timers
 from interlog.core.catalog import Catalog
 from interlog.core.cursors import Commit, Cursors
 from interlog.core.leases import Delta, decode_counts, encode_counts
 from interlog.core.queue_state import QueuesSection, QueueState
 from interlog.core.ranges import RangeSet
+from interlog.core.share_entries import Kept, Range
+from interlog.core.share_partitions import SharePartitions
 from interlog.core.timers import TimerKind, Timers
 from interlog.journal.checkpoint import NAME, Checkpoint, Mark, read_checkpoint
 from interlog.journal.index import OffsetIndex, TimeIndex
@@ -108,6 +110,31 @@ def test_cursor_entries() -> None:
         cursors.encode_removal("/", "group", []),
     ]
     taken = run(read_cursor, hurt(22, sound, 1500))
+    assert 50 < taken < 1400
+
+
+# -- share groups
+
+
+def read_share(data: bytes) -> None:
+    entry = share_entries.decode(data)
+    assert share_entries.encode(entry) == data
+    shares = SharePartitions(Entries())
+    shares.apply(share_entries.encode(share_entries.Begin(entry.namespace, entry.group, 7, 3)))
+    shares.apply(data)
+    list(shares.take_changes().rows)
+
+
+def test_share_entries() -> None:
+    ranges = (Range(5, 9, Kept.DONE, 0), Range(12, 12, Kept.AVAILABLE, 4))
+    sound = [
+        share_entries.encode(share_entries.Begin("/", "group é", 7, 1 << 40)),
+        share_entries.encode(share_entries.Mark("/", "group", 7, 3, ranges)),
+        share_entries.encode(share_entries.Mark("/", "group", 7, 3, ())),
+        share_entries.encode(share_entries.Remove("tenant", "g", (1, 7))),
+        share_entries.encode(share_entries.Remove("tenant", "g", ())),
+    ]
+    taken = run(read_share, hurt(24, sound, 1500))
     assert 50 < taken < 1400
 
 
