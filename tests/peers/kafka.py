@@ -119,6 +119,8 @@ class Kafka:
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
             "group.min.session.timeout.ms": "1000",
             "group.initial.rebalance.delay.ms": "0",
             "group.coordinator.rebalance.protocols": "classic,consumer",
