@@ -155,7 +155,7 @@ class SharePartition:
             run.state, run.holder, run.until_s = State.HELD, holder, until_s
             run.delivered += 1
             taken.append((run.first, run.last, run.delivered))
-        self._tidy()
+        self._tidy(first, last)
         return taken
 
     def skip(self, first: int, last: int) -> None:
@@ -167,7 +167,7 @@ class SharePartition:
         for run in self._cut(first, last):
             if run.state is State.AVAILABLE:
                 self._become(run, State.DONE)
-        self._tidy()
+        self._tidy(first, last)
 
     def settle(self, holder: str, ranges: Iterable[tuple[int, int, Verdict]], limit: int, until_s: float) -> None:
         """What somebody says of what it holds. Released, it is done if it was delivered `limit` times."""
@@ -184,7 +184,7 @@ class SharePartition:
                     self._release(run, limit)
                 else:
                     self._become(run, _BECOMES[verdict])
-        self._tidy()
+        self._tidy(self.start, self.end)
 
     def release(self, holder: str, limit: int) -> bool:
         """All that somebody holds; whether that is anything."""
@@ -204,7 +204,7 @@ class SharePartition:
             self._split(start)
             del self._runs[: self._find(start)]
         self.start = start
-        self._tidy()
+        self._tidy(start, start)
 
     def take_changes(self) -> tuple[int, tuple[Range, ...]] | None:
         """What changed and must last: all before an offset is over, and these have other states."""
@@ -227,7 +227,7 @@ class SharePartition:
             for run in self._cut(first, one.last):
                 run.free(_STATES[one.state])
                 run.delivered = one.delivered
-        self._tidy()
+        self._tidy(self.start, self.end)
         self._told_start = self.start
 
     # -- runs
@@ -245,7 +245,7 @@ class SharePartition:
         found = [run for run in self._runs if run.state is State.HELD and which(run)]
         for run in found:
             self._release(run, limit)
-        self._tidy()
+        self._tidy(self.start, self.end)
         return bool(found)
 
     def _find(self, offset: int) -> int:
@@ -276,17 +276,20 @@ class SharePartition:
         self._split(last + 1)
         return self._runs[self._find(first) : self._find(last) + 1]
 
-    def _tidy(self) -> None:
-        """Neighbours that are alike are one, and what is done at the front is over."""
-        runs: list[Run] = []
-        for run in self._runs:
-            if not runs and run.state is State.DONE:
-                self.start = run.last + 1
-            elif runs and runs[-1].like(run):
-                runs[-1].last = run.last
+    def _tidy(self, first: int, last: int) -> None:
+        """Neighbours that are alike are one, about these offsets; and what is done at the front is over."""
+        if not self._runs:
+            return
+        low, high = max(self._find(first) - 1, 0), self._find(last) + 2
+        merged: list[Run] = []
+        for run in self._runs[low:high]:
+            if merged and merged[-1].like(run):
+                merged[-1].last = run.last
             else:
-                runs.append(run)
-        self._runs = runs
+                merged.append(run)
+        self._runs[low:high] = merged
+        if self._runs[0].state is State.DONE:  # the next one is not: they are not alike
+            self.start = self._runs.pop(0).last + 1
 
 
 def _is_told(one: Range) -> bool:

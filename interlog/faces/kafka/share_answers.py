@@ -7,6 +7,7 @@ partitions, gets.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
+from interlog.core.cursors import MAX_NAME_BYTES
 from interlog.core.share_delivery import Said
 from interlog.core.share_partition import Verdict
 from interlog.faces.kafka.errors import ErrorCode, KafkaError
@@ -48,6 +49,8 @@ def member_of(request: Request, group: str | None, member: str | None) -> Key:
     error = refusal(request, group)
     if error:
         raise KafkaError(error)
+    if len(member) > MAX_NAME_BYTES:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"MemberId takes {MAX_NAME_BYTES} characters at the most.")
     return request.namespace, group, member
 
 

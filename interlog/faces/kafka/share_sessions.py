@@ -12,7 +12,7 @@ from interlog.faces.kafka.errors import ErrorCode, KafkaError
 from interlog.faces.kafka.request import Connection
 
 MOST_SESSIONS: Final = 2_000
-MOST_PARTITIONS: Final = 100_000  # of one session
+MOST_PARTITIONS: Final = 10_000  # of one session
 _MAX_EPOCH: Final = (1 << 31) - 1
 INITIAL: Final = 0  # epochs: begins a session,
 FINAL: Final = -1  # ends it
@@ -24,12 +24,13 @@ OnEnd = Callable[[str, str, str], None]
 
 
 class ShareSession:
-    __slots__ = ("connection", "epoch", "partitions")
+    __slots__ = ("connection", "epoch", "partitions", "waiting")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.epoch = 1  # of the next request
         self.partitions: dict[PartitionKey, None] = {}  # in the order in which they are read
+        self.waiting: dict[Callable[[], None], None] = {}  # called when it ends: fetches that wait
 
     def read(self, wanted: Iterable[PartitionKey], forgotten: Iterable[PartitionKey] = ()) -> None:
         """What is new, and what is no longer read."""
@@ -97,6 +98,8 @@ class ShareSessions:
         if session is not None:
             keys = self._connections.get(session.connection, {})
             keys.pop(key, None)
+            for call in list(session.waiting):
+                call()
 
     def _lost(self, connection: Connection) -> None:
         for key in list(self._connections.pop(connection, ())):

@@ -18,6 +18,7 @@ from interlog.faces.kafka.schema.delete_records import (
     DeleteRecordsTopic,
 )
 from interlog.faces.kafka.schema.list_groups import ListGroupsRequest
+from interlog.faces.kafka.schema.share_acknowledge import ShareAcknowledgeRequest
 from interlog.faces.kafka.schema.share_group_describe import ShareGroupDescribeRequest
 from interlog.faces.kafka.schema.share_group_heartbeat import ShareGroupHeartbeatRequest
 from interlog.journal.record import Record
@@ -359,6 +360,16 @@ def test_who_hangs_up_gives_all_back(play: Play, client: Client, topic: bytes) -
     other.drop()
     (answer,) = client.listen()
     assert acquired(answer) == [(0, 3, 2)]
+
+
+def test_who_ends_its_session_waits_no_longer(play: Play, client: Client, topic: bytes) -> None:
+    first, second = Member(client, topic, "a"), Member(play.connect(), topic, "b")
+    client.send(first.fetch_request(max_wait_ms=60_000), 2)
+    client.send(ShareAcknowledgeRequest("g", "a", -1), 2)
+    waited, ended = client.listen()
+    assert (waited.error_code, waited.responses, ended.error_code) == (0, [], 0)
+    put(client, 0, 1)
+    assert second.take() == [(0, 0, 1)]
 
 
 def test_who_hangs_up_waits_no_longer(play: Play, client: Client, topic: bytes) -> None:

@@ -61,6 +61,7 @@ def _session(request: Request, body: ShareFetchRequest, key: Key, *, says: bool)
     if epoch == INITIAL:
         if says:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Nothing can be acknowledged before it was fetched.")
+        check_group(request, key)
         return sessions.begin(key, request.connection, wanted)
     forgotten = [(topic.topic_id, index) for topic in body.forgotten_topics_data for index in topic.partitions]
     return sessions.go_on(key, epoch, wanted, forgotten)
@@ -114,6 +115,7 @@ class ShareFetch:
             return
         for partition in partitions:
             self._watch(partition)
+        self._session.waiting[self.answer] = None
         self._deadline = self._request.core.deadlines.after(min(max_wait_ms, _LONGEST_WAIT_MS), self.answer)
         self._request.on_lost = self._stop
 
@@ -150,6 +152,8 @@ class ShareFetch:
                 told.records = taken.data
                 told.acquired_records = [AcquiredRecords(*one) for one in taken.ranges]
                 self._request.service.fetched.value += len(taken.data)
+                if self._request.toll is not None:
+                    self._request.toll.charge_fetched(len(taken.data))
 
     def _fail(self, partition: PartitionKey, code: ErrorCode, sentence: str = "") -> None:
         self._urgent = True
@@ -182,6 +186,8 @@ class ShareFetch:
     def _stop(self) -> None:
         """Nobody waits any longer."""
         self._over = True
+        if self._session is not None:
+            self._session.waiting.pop(self.answer, None)
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

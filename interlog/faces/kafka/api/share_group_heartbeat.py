@@ -1,5 +1,6 @@
 """ShareGroupHeartbeat: a member of a share group joins, stays, leaves, and is told what to read."""
 
+from interlog.core.cursors import MAX_NAME_BYTES
 from interlog.core.group_words import JOINS, LEAVES, Heartbeat
 from interlog.faces.kafka.api.consumer_group_heartbeat import MOST_TOPICS
 from interlog.faces.kafka.errors import ErrorCode
@@ -57,6 +58,8 @@ def _wrong(body: ShareGroupHeartbeatRequest) -> str:
     for name, text in texts.items():
         if text is not None and not text.strip():
             return f"{name} can't be empty."
+    if len(body.member_id) > MAX_NAME_BYTES:
+        return f"MemberId takes {MAX_NAME_BYTES} characters at the most."
     if len(body.subscribed_topic_names or ()) > MOST_TOPICS:
         return f"A member can subscribe to {MOST_TOPICS} topics at the most."
     if body.member_epoch < LEAVES:
