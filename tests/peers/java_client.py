@@ -1,4 +1,4 @@
-"""The Java client at work: java/Work.java, compiled against kafka-clients from Maven Central.
+"""The Java client at work: the programs in java/, compiled against kafka-clients from Maven Central.
 
     python -m tests.peers.java_client [--version 3.9.1 --version 4.1.1] [--address HOST:PORT] [SCENARIO ...]
 
@@ -19,7 +19,7 @@ from interlog.testing import running
 from tests.peers import maven
 
 VERSIONS = ("3.9.1", "4.1.1")
-SOURCE = Path(__file__).parent / "java" / "Work.java"
+SOURCES = Path(__file__).parent / "java"
 PATIENCE_SECONDS = 600
 
 
@@ -30,7 +30,12 @@ class Ran(NamedTuple):
 
 
 def work(version: str, address: str, prefix: str, scenarios: Sequence[str] = ()) -> Ran:
-    """Compile it and let it work. NoJars where that cannot be done."""
+    """What most clients do. NoJars where that cannot be done."""
+    return run("Work", version, address, prefix, *scenarios)
+
+
+def run(program: str, version: str, *given: str) -> Ran:
+    """Compile it and let it work; it tells in a line of each thing that passed or failed."""
     jars = maven.jars(
         f"kafka-clients-{version}", f"org.apache.kafka:kafka-clients:{version}", "org.slf4j:slf4j-nop:1.7.36"
     )
@@ -39,7 +44,7 @@ def work(version: str, address: str, prefix: str, scenarios: Sequence[str] = ())
     with tempfile.TemporaryDirectory() as classes:
         classpath = f"{jars}/*"
         compiled = subprocess.run(
-            ["javac", "-nowarn", "-d", classes, "-cp", classpath, str(SOURCE)],
+            ["javac", "-nowarn", "-d", classes, "-cp", classpath, str(SOURCES / f"{program}.java")],
             capture_output=True,
             text=True,
             check=False,
@@ -48,7 +53,7 @@ def work(version: str, address: str, prefix: str, scenarios: Sequence[str] = ())
             return Ran(compiled.stderr, 0, 1)
         words = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{classes}:{classpath}"]
         found = subprocess.run(
-            [*words, "Work", address, prefix, *scenarios],
+            [*words, program, *given],
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
