@@ -10,6 +10,9 @@ import org.apache.kafka.clients.admin.*;
 import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.clients.producer.*;
 import org.apache.kafka.common.*;
+import org.apache.kafka.common.acl.*;
+import org.apache.kafka.common.quota.*;
+import org.apache.kafka.common.resource.*;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.*;
 import org.apache.kafka.common.header.Header;
@@ -24,10 +27,20 @@ import org.apache.kafka.common.serialization.*;
 public final class Work {
     static String address;
     static String prefix;
+    static final Map<String, Object> common = new HashMap<>();
     static final long PATIENCE_MS = 20_000;
 
     public static void main(String[] words) throws Exception {
         address = words[0];
+        common.put("bootstrap.servers", address);
+        String file = System.getProperty("work.settings");
+        if (file != null) {
+            Properties settings = new Properties();
+            try (java.io.Reader reader = new java.io.FileReader(file)) {
+                settings.load(reader);
+            }
+            settings.forEach((name, value) -> common.put((String) name, value));
+        }
         Set<String> wanted = new HashSet<>(Arrays.asList(words).subList(2, words.length));
         int failures = 0;
         List<Method> scenarios = Arrays.stream(Work.class.getMethods())
@@ -427,6 +440,46 @@ public final class Work {
         }
     }
 
+    public static void adminQuotas() throws Exception {
+        ClientQuotaEntity entity = new ClientQuotaEntity(Map.of(ClientQuotaEntity.CLIENT_ID, name("slow")));
+        try (Admin admin = admin()) {
+            admin.alterClientQuotas(List.of(new ClientQuotaAlteration(entity,
+                List.of(new ClientQuotaAlteration.Op("producer_byte_rate", 400_000.0))))).all().get();
+            ClientQuotaFilter filter = ClientQuotaFilter.containsOnly(List.of(
+                ClientQuotaFilterComponent.ofEntity(ClientQuotaEntity.CLIENT_ID, name("slow"))));
+            check(admin.describeClientQuotas(filter).entities().get().get(entity).get("producer_byte_rate") == 400_000.0, "set");
+            create("log", 1, Map.of());
+            try (KafkaProducer<byte[], byte[]> producer = producer(Map.of("client.id", name("slow")))) {
+                for (int n = 0; n < 6; n++) send(producer, new ProducerRecord<>(name("log"), new byte[800_000]));
+                double throttled = producer.metrics().entrySet().stream()
+                    .filter(e -> e.getKey().name().equals("produce-throttle-time-max"))
+                    .mapToDouble(e -> (Double) e.getValue().metricValue()).max().orElse(0);
+                check(throttled > 0, "it is told to wait: " + throttled);
+            }
+            admin.alterClientQuotas(List.of(new ClientQuotaAlteration(entity,
+                List.of(new ClientQuotaAlteration.Op("producer_byte_rate", null))))).all().get();
+            check(admin.describeClientQuotas(filter).entities().get().isEmpty(), "taken away");
+        }
+    }
+
+    public static void adminAcls() throws Exception {
+        AclBinding rule = new AclBinding(
+            new ResourcePattern(ResourceType.TOPIC, name("shared"), PatternType.PREFIXED),
+            new AccessControlEntry("User:nobody", "*", AclOperation.READ, AclPermissionType.ALLOW));
+        try (Admin admin = admin()) {
+            if (!common.containsKey("sasl.mechanism")) return; // a Kafka without logins has no rules
+            admin.createAcls(List.of(rule)).all().get();
+            check(admin.describeAcls(AclBindingFilter.ANY).values().get().contains(rule), "made");
+            check(admin.deleteAcls(List.of(rule.toFilter())).all().get().contains(rule), "removed");
+            check(!admin.describeAcls(AclBindingFilter.ANY).values().get().contains(rule), "gone");
+            Map<String, Object> wrong = new HashMap<>(common);
+            wrong.put("sasl.jaas.config", ((String) common.get("sasl.jaas.config")).replaceFirst("password=\"[^\"]*\"", "password=\"wrong\""));
+            try (Admin stranger = Admin.create(wrong)) {
+                expect(SaslAuthenticationException.class, () -> stranger.describeCluster().nodes().get());
+            }
+        }
+    }
+
     // -- in few words
 
     interface Act { void run() throws Exception; }
@@ -449,7 +502,7 @@ public final class Work {
         throw new AssertionError("no " + kind.getSimpleName());
     }
 
-    static Admin admin() { return Admin.create(Map.of("bootstrap.servers", address)); }
+    static Admin admin() { return Admin.create(common); }
 
     static void create(String topic, int partitions, Map<String, String> config) throws Exception {
         try (Admin admin = admin()) {
@@ -458,7 +511,7 @@ public final class Work {
     }
 
     static KafkaProducer<byte[], byte[]> producer(Map<String, String> more) {
-        Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", address));
+        Map<String, Object> config = new HashMap<>(common);
         config.putAll(more);
         return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
     }
@@ -468,8 +521,8 @@ public final class Work {
     }
 
     static KafkaConsumer<byte[], byte[]> consumer(String group, Map<String, String> more) {
-        Map<String, Object> config = new HashMap<>(Map.of(
-            "bootstrap.servers", address, "group.id", name(group), "auto.offset.reset", "earliest",
+        Map<String, Object> config = new HashMap<>(common);
+        config.putAll(Map.of("group.id", name(group), "auto.offset.reset", "earliest",
             "enable.auto.commit", "false", "fetch.max.wait.ms", "100"));
         if (!more.containsKey("group.protocol")) {
             config.putAll(Map.of("session.timeout.ms", "3000", "heartbeat.interval.ms", "200"));
