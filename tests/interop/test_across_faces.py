@@ -336,3 +336,34 @@ def test_permissions_hold_on_both_faces(broker: RunningBroker) -> None:
     assert may_read == {"mine-1", "shared-1"}
     visible = confluent.admin_of(broker.kafka_address, login).list_topics(timeout=confluent.PATIENCE_SECONDS).topics
     assert set(visible) == {"mine-1", "shared-1"}
+
+
+def test_names_are_shared_by_both_faces(shared_broker: RunningBroker, channel: BlockingChannel) -> None:
+    """Neither makes what the other has under that name as something else; each finds what fits."""
+    address = shared_broker.kafka_address
+    admin = confluent.admin_of(address)
+    channel.queue_declare("work", durable=True)
+    for make in (lambda: confluent.create(address, "work"), lambda: confluent.grow(address, "work", 5)):
+        with pytest.raises(ck.KafkaException) as caught:
+            make()
+        assert caught.value.args[0].code() in (ck.KafkaError.TOPIC_ALREADY_EXISTS, ck.KafkaError.POLICY_VIOLATION)
+    with pytest.raises(ck.KafkaException) as caught:
+        admin.delete_topics(["work"])["work"].result(confluent.PATIENCE_SECONDS)
+    channel.queue_declare("work", passive=True)
+
+    confluent.create(address, "log", 3)
+    confluent.produce(address, "log", [{"value": b"x", "partition": n} for n in range(3)])
+    assert channel.queue_declare("log", durable=True, arguments=STREAM).method.message_count == 3
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="406"):
+        channel.queue_declare("log", durable=True)
+
+
+def test_all_partitions_have_their_turn(shared_broker: RunningBroker, channel: BlockingChannel) -> None:
+    """A consumer that takes little at a time hears of each partition, though there is always more in the first."""
+    address = shared_broker.kafka_address
+    confluent.create(address, "wide", 3)
+    records = ({"value": b"%d" % (n % 3) + bytes(9_999), "partition": n % 3} for n in range(240))
+    confluent.produce(address, "wide", records, **{"batch.num.messages": 5})
+    found = [body[:1] for _, _, body in stream_messages(channel, "wide", 240)]
+    assert found.count(b"0") == found.count(b"1") == found.count(b"2") == 80
+    assert set(found[:80]) == {b"0", b"1", b"2"}

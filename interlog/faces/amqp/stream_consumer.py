@@ -89,6 +89,7 @@ class StreamConsumer:
         "_deliveries",
         "_next",
         "_stopped",
+        "_turn",
         "_unfiltered",
         "_values",
         "_watches",
@@ -118,6 +119,7 @@ class StreamConsumer:
         self.outstanding = 0
         self.timeout_ms = timeout_ms
         self._next = start
+        self._turn = 0  # the partition that is read first, when there is room again
         self._values = values  # of the filter: other messages are passed over
         self._unfiltered = unfiltered  # those without a value are wanted too
         self._ahead: deque[tuple[int, Record]] = deque()
@@ -155,11 +157,12 @@ class StreamConsumer:
     def _read(self) -> bool:
         """Read ahead; whether there is anything."""
         topic = self.topic
-        if not len(topic):
+        count = len(topic)
+        if not count:
             raise NotFoundError("the stream is gone")
-        for index in range(len(topic)):
-            if index >= len(self._next):
-                self._next.append(topic.log_start(index))
+        while len(self._next) < count:
+            self._next.append(topic.log_start(len(self._next)))
+        for index in (*range(self._turn, count), *range(self._turn)):
             start = max(self._next[index], topic.log_start(index))
             while start < topic.log_end(index) and not self._ahead:
                 found, after = topic.records(index, start, READ_BYTES)
@@ -169,6 +172,7 @@ class StreamConsumer:
                 self._ahead.extend(one for one in found if self._wants(one[1]))
             self._next[index] = start
             if self._ahead:
+                self._turn = (index + 1) % count
                 return True
             if index not in self._watches:
                 self._watches[index] = topic.watch(index, partial(self._grown, index))
