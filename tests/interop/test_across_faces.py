@@ -343,10 +343,12 @@ def test_names_are_shared_by_both_faces(shared_broker: RunningBroker, channel: B
     address = shared_broker.kafka_address
     admin = confluent.admin_of(address)
     channel.queue_declare("work", durable=True)
-    for make in (lambda: confluent.create(address, "work"), lambda: confluent.grow(address, "work", 5)):
-        with pytest.raises(ck.KafkaException) as caught:
-            make()
-        assert caught.value.args[0].code() in (ck.KafkaError.TOPIC_ALREADY_EXISTS, ck.KafkaError.POLICY_VIOLATION)
+    with pytest.raises(ck.KafkaException) as caught:
+        confluent.create(address, "work")
+    assert caught.value.args[0].code() == ck.KafkaError.TOPIC_ALREADY_EXISTS
+    with pytest.raises(ck.KafkaException) as caught:
+        confluent.grow(address, "work", 5)
+    assert caught.value.args[0].code() == ck.KafkaError.POLICY_VIOLATION
     with pytest.raises(ck.KafkaException) as caught:
         admin.delete_topics(["work"])["work"].result(confluent.PATIENCE_SECONDS)
     channel.queue_declare("work", passive=True)
