@@ -9,6 +9,7 @@ import pytest
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import alter_partition_reassignments as ar
 from interlog.faces.kafka.schema import describe_log_dirs as ld
+from interlog.faces.kafka.schema import describe_quorum as dq
 from interlog.faces.kafka.schema import describe_topic_partitions as dp
 from interlog.faces.kafka.schema import elect_leaders as el
 from interlog.faces.kafka.schema import incremental_alter_configs as ia
@@ -127,6 +128,24 @@ def test_leaders_and_replicas_are_the_business_of_administrators(stranger: Clien
     assert election.error_code == refused
     assert stranger.ask(ar.AlterPartitionReassignmentsRequest(), 0).error_code == refused
     assert stranger.ask(lp.ListPartitionReassignmentsRequest(), 0).error_code == refused
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_the_broker_is_its_own_quorum(client: Client, version: int) -> None:
+    asked = [(name, [dq.RequestPartitionData(0), dq.RequestPartitionData(1)]) for name in ("__cluster_metadata", "t")]
+    answer = client.ask(dq.DescribeQuorumRequest([dq.RequestTopicData(*one) for one in asked]), version)
+    assert answer.error_code == 0
+    first, *others = [one for topic in answer.topics for one in topic.partitions]
+    assert (first.error_code, first.leader_id, first.leader_epoch) == (0, 1, client.play.core.storage.epoch)
+    assert [voter.replica_id for voter in first.current_voters] == [1]
+    assert [one.error_code for one in others] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3
+    if version >= 2:
+        assert [(node.node_id, len(node.listeners)) for node in answer.nodes] == [(1, 1)]
+
+
+def test_the_quorum_is_the_business_of_those_who_may_look_at_the_cluster(stranger: Client) -> None:
+    answer = stranger.ask(dq.DescribeQuorumRequest([]), 2)
+    assert (answer.error_code, answer.nodes) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, [])
 
 
 # -- what has configs

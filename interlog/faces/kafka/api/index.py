@@ -64,6 +64,7 @@ SERVED: Final[dict[int, Served]] = {
     49: Served("alter_client_quotas", range(2)),
     50: Served("describe_user_scram_credentials", range(1)),
     51: Served("alter_user_scram_credentials", range(1)),
+    55: Served("describe_quorum", range(3)),
     60: Served("describe_cluster", range(3)),
     61: Served("describe_producers", range(1)),
     65: Served("describe_transactions", range(1)),
