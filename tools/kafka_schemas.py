@@ -18,16 +18,16 @@ from typing import Any
 Json = dict[str, Any]
 
 APIS = """
-    Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator JoinGroup Heartbeat LeaveGroup SyncGroup
-    DescribeGroups ListGroups SaslHandshake ApiVersions CreateTopics DeleteTopics DeleteRecords InitProducerId
-    OffsetForLeaderEpoch AddPartitionsToTxn AddOffsetsToTxn EndTxn WriteTxnMarkers TxnOffsetCommit DescribeAcls
-    CreateAcls DeleteAcls DescribeConfigs AlterConfigs DescribeLogDirs SaslAuthenticate CreatePartitions DeleteGroups
-    ElectLeaders IncrementalAlterConfigs AlterPartitionReassignments ListPartitionReassignments OffsetDelete
-    DescribeClientQuotas AlterClientQuotas DescribeUserScramCredentials AlterUserScramCredentials DescribeQuorum
-    DescribeCluster DescribeProducers DescribeTransactions ListTransactions ConsumerGroupHeartbeat
-    ConsumerGroupDescribe GetTelemetrySubscriptions PushTelemetry ListClientMetricsResources DescribeTopicPartitions
-    ShareGroupHeartbeat ShareGroupDescribe ShareFetch ShareAcknowledge DescribeShareGroupOffsets
-    AlterShareGroupOffsets DeleteShareGroupOffsets
+    Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator JoinGroup Heartbeat LeaveGroup
+    SyncGroup DescribeGroups ListGroups SaslHandshake ApiVersions CreateTopics DeleteTopics DeleteRecords
+    InitProducerId OffsetForLeaderEpoch AddPartitionsToTxn AddOffsetsToTxn EndTxn WriteTxnMarkers TxnOffsetCommit
+    DescribeAcls CreateAcls DeleteAcls DescribeConfigs AlterConfigs AlterReplicaLogDirs DescribeLogDirs
+    SaslAuthenticate CreatePartitions DeleteGroups ElectLeaders IncrementalAlterConfigs AlterPartitionReassignments
+    ListPartitionReassignments OffsetDelete DescribeClientQuotas AlterClientQuotas DescribeUserScramCredentials
+    AlterUserScramCredentials DescribeQuorum DescribeCluster DescribeProducers DescribeTransactions ListTransactions
+    ConsumerGroupHeartbeat ConsumerGroupDescribe GetTelemetrySubscriptions PushTelemetry ListClientMetricsResources
+    DescribeTopicPartitions ShareGroupHeartbeat ShareGroupDescribe ShareFetch ShareAcknowledge
+    DescribeShareGroupOffsets AlterShareGroupOffsets DeleteShareGroupOffsets
 """
 
 # What members of a group tell one another through the broker. Each begins with its version, an int16.

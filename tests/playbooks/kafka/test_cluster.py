@@ -8,6 +8,7 @@ import pytest
 
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import alter_partition_reassignments as ar
+from interlog.faces.kafka.schema import alter_replica_log_dirs as al
 from interlog.faces.kafka.schema import describe_log_dirs as ld
 from interlog.faces.kafka.schema import describe_quorum as dq
 from interlog.faces.kafka.schema import describe_topic_partitions as dp
@@ -68,6 +69,31 @@ def _sizes(client: Client, version: int, topics: Any) -> dict[tuple[str, int], i
 def test_a_queue_has_a_size_too(play: Play, client: Client) -> None:
     play.core.declare_queue("/", "q", durable=True)
     assert _sizes(client, 4, [ld.DescribableLogDirTopic("q", [0])]) == {("q", 0): 0}
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_partitions_stay_in_their_folder(client: Client, version: int) -> None:
+    here = al.AlterReplicaLogDirTopic("t", [0, 7]), al.AlterReplicaLogDirTopic("none", [0])
+    dirs = [al.AlterReplicaLogDir(str(client.play.core.folder), [*here])]
+    dirs.append(al.AlterReplicaLogDir("/elsewhere", [al.AlterReplicaLogDirTopic("t", [1])]))
+    assert _moved(client, version, dirs) == [
+        ("t", 0, 0),
+        ("t", 7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("none", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", 1, ErrorCode.LOG_DIR_NOT_FOUND),
+    ]
+
+
+def test_folders_are_the_business_of_administrators(stranger: Client) -> None:
+    dirs = [al.AlterReplicaLogDir("/elsewhere", [al.AlterReplicaLogDirTopic("none", [0])])]
+    assert _moved(stranger, 2, dirs) == [("none", 0, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)]
+
+
+def _moved(client: Client, version: int, dirs: list[al.AlterReplicaLogDir]) -> list[tuple[str, int, int]]:
+    answer = client.ask(al.AlterReplicaLogDirsRequest(dirs), version)
+    return [
+        (topic.topic_name, one.partition_index, one.error_code) for topic in answer.results for one in topic.partitions
+    ]
 
 
 def test_who_may_not_look_at_the_cluster_sees_no_folder(stranger: Client) -> None:

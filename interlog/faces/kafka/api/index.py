@@ -51,6 +51,7 @@ SERVED: Final[dict[int, Served]] = {
     31: Served("delete_acls", range(4)),
     32: Served("describe_configs", range(5)),
     33: Served("alter_configs", range(3)),
+    34: Served("alter_replica_log_dirs", range(3)),
     35: Served("describe_log_dirs", range(5)),
     36: Served("sasl_authenticate", range(3)),
     37: Served("create_partitions", range(4)),
