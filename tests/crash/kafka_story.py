@@ -13,13 +13,14 @@ from tests.crash.kafka_members import ALONE, BALANCED, CLASSIC, BalancedMember, 
 from tests.crash.kafka_model import INPUT, MOVER, OUTPUT, PLACES, TOPICS, Log, Model, Place, Reader
 from tests.crash.kafka_producers import IdempotentProducer, PlainProducer
 from tests.crash.kafka_reading import read_committed, read_cursors, read_log
+from tests.crash.kafka_sharers import Sharers
 from tests.crash.kafka_things import Things
 from tests.crash.kafka_tools import Tools
 from tests.crash.kafka_transactions import NEW, OLD, TransactionalProducer
 from tests.crash.model import Wrong
 from tests.faults import PowerCut
 
-CONNECTIONS = 9
+CONNECTIONS = 11
 
 
 class Mover(TransactionalProducer):
@@ -72,6 +73,7 @@ class Story:
         self._mover = Mover(tools, "mover", rng.choice((OLD, NEW)))
         self._classic = Classic(tools)
         self._balanced = BalancedMember(tools)
+        self._sharers = Sharers(tools)
         self._things = Things(tools)
         self._alone = 0  # the last cursor of the group without members
 
@@ -97,11 +99,12 @@ class Story:
 
     def connect(self) -> None:
         """Everybody goes on, or begins."""
-        _, plain, numbered, old, new, mover, one, other, balanced = self._clients
+        _, plain, numbered, old, new, mover, one, other, balanced, *sharers = self._clients
         self._plain.connect(plain)
         self._numbered.connect(numbered)
         self._classic.connect(one, other)
         self._balanced.connect(balanced)
+        self._sharers.connect(*sharers)
         self._old.connect(old)
         self._new.connect(new)
         self._mover.connect(mover)
@@ -116,6 +119,7 @@ class Story:
             self._set_cursor: 4,
             self._classic.step: 3,
             self._balanced.step: 3,
+            self._sharers.step: 4,
             self._things.step: 3,
             self._look_in_passing: 1,
             self.turn: 6,
@@ -143,6 +147,7 @@ class Story:
             client.flush()
         logs, cursors = self._look(self._clients[0])
         self.model.check(logs, cursors, power=False)
+        self._sharers.end(logs)
         self._things.look()
 
     # -- deeds

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from interlog.core.producers import Before, Producers
+from interlog.core.share_partitions import SharePartitions
 from interlog.core.topics import Topics
 from interlog.faces.kafka.connection import KafkaConnection
 from interlog.journal.batch import BatchHeader
@@ -62,6 +63,11 @@ def test_it_sees_batches_that_are_stored_twice(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Producers, "check", unseen)
     assert re.search("something is twice|when it came again", first_failure(run_one, [Mode.KILL], 100))
+
+
+def test_it_sees_what_a_share_group_gets_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharePartitions, "tell", lambda shares, namespace, group, partition: False)
+    assert "delivered again" in first_failure(run_one, [Mode.KILL], 40)
 
 
 def test_it_sees_transactions_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
