@@ -1,5 +1,7 @@
 """Share groups: members join, take records of the same partition, say what became of them; before and after a kill."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
 from tests.playbooks.kafka import groups_play as g
 from tests.playbooks.kafka import test_transactions as t
+from tests.playbooks.kafka.logins import login
 from tests.playbooks.kafka.play import Client, Play
 from tests.playbooks.kafka.share_play import (
     ACCEPT,
@@ -643,3 +646,63 @@ def test_configs_are_shown_and_act(play: Play, client: Client, topic: bytes) -> 
     assert (acquired(answer), answer.acquisition_lock_timeout_ms) == ([(0, 0, 1)], 1_000)
     play.advance(1_000)
     assert member.take() == [(0, 0, 2)]
+
+
+# -- rights
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Play]:
+    """Ann may read everything, Bob the group and not the topic, Carl the topic and not the group."""
+    users = {"ann": (".*", ".*", ".*"), "bob": ("", "", "^g$"), "carl": ("", "", "^t$")}
+    for play in a.closed(tmp_path / "guarded", **users):
+        g.topic(play, "t", 1)
+        yield play
+
+
+def test_who_may_not_read_the_group(guarded: Play) -> None:
+    carl = login(guarded, "carl", "secret")
+    refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert beat(carl).error_code == refused
+    assert carl.ask(sf.ShareFetchRequest("g", "m", 0), 2).error_code == refused
+    assert carl.ask(ShareAcknowledgeRequest("g", "m", 1), 2).error_code == refused
+    assert carl.ask(ShareGroupDescribeRequest(["g"]), 1).groups[0].error_code == refused
+    assert change_start(carl, 0).error_code == refused
+    assert remove_start(carl).error_code == refused
+    asked = [describe.DescribeShareGroupOffsetsRequestGroup("g", None)]
+    assert carl.ask(describe.DescribeShareGroupOffsetsRequest(asked), 1).groups[0].error_code == refused
+
+
+def test_who_may_not_read_the_topic(guarded: Play) -> None:
+    ann, bob = login(guarded, "ann", "secret"), login(guarded, "bob", "secret")
+    topic = guarded.service.topic_id(guarded.core.catalog.topic("/", "t"))
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert beat(bob).error_code == refused
+    reader = Member(ann, topic, "a")
+    assert reader.take() == []
+    wanted = [sf.FetchTopic(topic, [sf.FetchPartition(0)])]
+    (one,) = partitions(bob.ask(sf.ShareFetchRequest("g", "b", 0, topics=wanted), 2))
+    assert one.error_code == refused
+    assert bob.ask(ShareGroupDescribeRequest(["g"]), 1).groups[0].error_code == refused
+    asked = [describe.DescribeShareGroupOffsetsRequestGroup("g", None)]
+    assert bob.ask(describe.DescribeShareGroupOffsetsRequest(asked), 1).groups[0].topics == []
+    beat(ann, "a", -1)
+    assert change_start(bob, 0).responses[0].partitions[0].error_code == refused
+
+
+# -- queues
+
+
+def test_a_durable_queue_is_read_like_a_topic(play: Play, client: Client) -> None:
+    """Its messages that need not last, and those that are gone, are no records."""
+    queue = play.core.declare_queue("/", "q")
+    assert configure(client, auto_offset_reset="earliest") == (0, None)
+    for number, lasts in enumerate([True, False, True, False, False]):
+        queue.append(Record(None, b"%d" % number, (), play.clock.now_ms()), 10, lasts)
+    play.turn()
+    topic = play.service.topic_id(play.core.catalog.queue("/", "q"))
+    assert beat(client, subscribed_topic_names=["q"]).error_code == 0
+    wanted = [sf.FetchTopic(topic, [sf.FetchPartition(0)])]
+    answer = client.ask(sf.ShareFetchRequest("g", "m", 0, topics=wanted, max_records=10), 2)
+    assert (acquired(answer), values(answer)) == ([(0, 2, 1)], [b"0", b"2"])
+    assert queue.ready == 5, "that is nothing to the queue"
