@@ -44,19 +44,21 @@ def join(play: Play, client: Client, version: int = 9, member: str = "", **more:
     return response
 
 
-def sync_request(joined: Any, version: int, assignments: dict[str, bytes] | None = None) -> s.SyncGroupRequest:
-    request = s.SyncGroupRequest("g", joined.generation_id, joined.member_id)
+def sync_request(
+    joined: Any, version: int, assignments: dict[str, bytes] | None = None, group: str = "g"
+) -> s.SyncGroupRequest:
+    request = s.SyncGroupRequest(group, joined.generation_id, joined.member_id)
     if version >= 5:
         request.protocol_type, request.protocol_name = "consumer", "range"
     request.assignments = [s.SyncGroupRequestAssignment(*one) for one in (assignments or {}).items()]
     return request
 
 
-def form(play: Play, client: Client, **more: Any) -> Any:
+def form(play: Play, client: Client, group: str = "g", **more: Any) -> Any:
     """A group of one; what it was told when it joined."""
-    joined = join(play, client, **more)
+    joined = join(play, client, group=group, **more)
     assert joined.error_code == 0
-    assert client.ask(sync_request(joined, 5, {joined.member_id: b"all"}), 5).assignment == b"all"
+    assert client.ask(sync_request(joined, 5, {joined.member_id: b"all"}, group), 5).assignment == b"all"
     return joined
 
 
