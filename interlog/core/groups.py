@@ -252,6 +252,8 @@ class Groups:
 
     def check_reader(self, namespace: str, group: str, member: str | None, epoch: int) -> Refused | None:
         """Whether somebody may ask for the group's cursors."""
+        if self.is_share(namespace, group):
+            return Refused.OTHER_KIND
         found = self._balanced.get((namespace, group))
         return None if found is None else found.check_reader(member, epoch)
 

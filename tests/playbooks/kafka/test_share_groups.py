@@ -19,7 +19,14 @@ from interlog.faces.kafka.schema.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from interlog.faces.kafka.schema.describe_groups import DescribeGroupsRequest
 from interlog.faces.kafka.schema.list_groups import ListGroupsRequest
+from interlog.faces.kafka.schema.offset_delete import OffsetDeleteRequest
+from interlog.faces.kafka.schema.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
 from interlog.faces.kafka.schema.share_acknowledge import ShareAcknowledgeRequest
 from interlog.faces.kafka.schema.share_group_describe import ShareGroupDescribeRequest
 from interlog.faces.kafka.schema.share_group_heartbeat import ShareGroupHeartbeatRequest
@@ -148,6 +155,11 @@ def test_other_groups_are_no_share_groups(play: Play, client: Client, topic: byt
     beat(client)
     assert g.beat(client).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert g.commit(client, {0: 3}) == [ErrorCode.GROUP_ID_NOT_FOUND]
+    topics = [OffsetFetchRequestTopics("t", partition_indexes=[0])]
+    asked = [OffsetFetchRequestGroup("g", topics=topics)]
+    assert client.ask(OffsetFetchRequest(groups=asked), 8).groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert client.ask(OffsetDeleteRequest("g"), 0).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert client.ask(DescribeGroupsRequest(["g"]), 6).groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 # -- taking

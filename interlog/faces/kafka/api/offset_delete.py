@@ -16,7 +16,7 @@ from interlog.faces.kafka.schema.offset_delete import (
 def handle(request: Request, body: OffsetDeleteRequest) -> OffsetDeleteResponse | None:
     error = refusal(request, body.group_id, "delete")
     view = None if error else request.core.groups.view(request.namespace, body.group_id)
-    if not error and view is None:
+    if not error and (view is None or view.kind is GroupKind.SHARE):
         error = ErrorCode.GROUP_ID_NOT_FOUND
     if view is not None and _is_closed(view):
         error = ErrorCode.NON_EMPTY_GROUP
