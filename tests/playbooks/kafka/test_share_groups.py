@@ -522,8 +522,23 @@ def change_start(client: Client, offset: int, group: str = "g", topic: str = "t"
     return client.ask(alter.AlterShareGroupOffsetsRequest(group, topics), 0)
 
 
-def test_offsets_are_changed_while_nobody_is_there(play: Play, client: Client, topic: bytes) -> None:
+def test_a_group_is_made_by_what_it_is_to_read(play: Play, client: Client, topic: bytes) -> None:
+    put(client, 0, 5)
+    assert change_start(client, 3).error_code == 0
+    assert start(client) == (3, 2)
+    play.restart()
+    client = play.connect()
+    assert start(client) == (3, 2)
+    member = Member(client, topic)
+    assert [(first, last) for first, last, _ in member.take()] == [(3, 4)]
+
+
+def test_a_group_of_another_kind_is_not_made_a_share_group(client: Client, topic: bytes) -> None:
+    assert g.commit(client, {0: 3}) == [0]
     assert change_start(client, 1).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_offsets_are_changed_while_nobody_is_there(play: Play, client: Client, topic: bytes) -> None:
     member = Member(client, topic)
     put(client, 0, 5)
     member.take()

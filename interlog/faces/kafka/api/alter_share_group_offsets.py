@@ -1,4 +1,7 @@
-"""AlterShareGroupOffsets: a share group without members is to read partitions from other offsets on."""
+"""AlterShareGroupOffsets: a share group without members is to read partitions from other offsets on.
+
+A group that is not there is made by it.
+"""
 
 from interlog.base.errors import LimitError
 from interlog.core.group_words import GroupKind
@@ -17,7 +20,9 @@ from interlog.faces.kafka.views import View
 
 
 def handle(request: Request, body: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse | None:
-    error = refusal(request, body.group_id) or empty_share_group(request, body.group_id)
+    error = refusal(request, body.group_id)
+    if not error and request.core.groups.view(request.namespace, body.group_id) is not None:
+        error = empty_share_group(request, body.group_id)
     if error:
         return AlterShareGroupOffsetsResponse(error_code=error)
     response = AlterShareGroupOffsetsResponse()
