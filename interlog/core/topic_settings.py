@@ -40,6 +40,7 @@ ALLOWED: Final = (*_NUMBERS, *_WORDS, _NOTES)
 
 _MOST_NOTES: Final = 100
 _MOST_NOTE_LETTERS: Final = 1_000
+_STRICT: Final = {"default": None, "sync": True, "os": False}
 _CODECS: Final = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in Codec if codec}
 
 
@@ -70,6 +71,11 @@ class TopicSettings:
     @property
     def append_time(self) -> bool:
         return self.timestamp == "append"
+
+    @property
+    def strict(self) -> bool | None:
+        """Whether its records last only once they are synced; None: as the broker's durability says."""
+        return _STRICT[self.durability]
 
     @property
     def codec(self) -> Codec | None:

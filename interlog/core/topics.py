@@ -41,7 +41,16 @@ class Storage(Protocol):
     @property
     def epoch(self) -> int: ...
     def partition(self, partition: int) -> Partition: ...
-    def add_batch(self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int) -> None: ...
+    def add_batch(
+        self,
+        partition: int,
+        batch: bytes,
+        base: int,
+        last: int,
+        max_timestamp_ms: int,
+        *,
+        strict: bool | None = None,
+    ) -> None: ...
     def set_log_start(self, partition: int, offset: int) -> None: ...
     def read_records(
         self, partition: int, offset: int, max_bytes: int, wants: Callable[[batches.BatchHeader], bool]
@@ -71,7 +80,7 @@ class Watch:
 class _Log:
     """What one partition needs beside what the storage knows of it."""
 
-    __slots__ = ("append_time_ms", "bytes", "codec", "next", "partition", "records", "watches")
+    __slots__ = ("append_time_ms", "bytes", "codec", "next", "partition", "records", "strict", "watches")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -80,6 +89,7 @@ class _Log:
         self.bytes = 0
         self.append_time_ms = -1  # of the gathered ones, where the broker's time counts
         self.codec = Codec.NONE  # that they will be packed with
+        self.strict: bool | None = None  # whether they last only once they are synced; None: as the broker's do
         self.watches: dict[Watch, None] = {}
 
 
@@ -145,7 +155,8 @@ class Topic:
         if settings.codec is not None:
             batch = batches.repack(batch, settings.codec)
         storage = topics.storage
-        storage.add_batch(log.partition.id, batches.stamp(batch, base, storage.epoch), base, last, newest_ms)
+        stamped = batches.stamp(batch, base, storage.epoch)
+        storage.add_batch(log.partition.id, stamped, base, last, newest_ms, strict=settings.strict)
         if producer:
             topics.producers.take(log.partition.id, header, base, newest_ms, None)
         log.next = last + 1
@@ -187,6 +198,7 @@ class Topic:
             if not log.records:
                 log.append_time_ms = topics.clock.now_ms() if settings.append_time else -1
                 log.codec = settings.codec or Codec.NONE
+                log.strict = settings.strict
             log.records.append(record)
             log.bytes += size
             log.next += 1
@@ -340,7 +352,7 @@ class Topics:
         if log.append_time_ms >= 0:
             newest_ms = log.append_time_ms
             batch = batches.set_log_append_time(batch, newest_ms)
-        self.storage.add_batch(log.partition.id, batch, base, last, newest_ms)
+        self.storage.add_batch(log.partition.id, batch, base, last, newest_ms, strict=log.strict)
         self.grown[log] = None
 
     def committed(self) -> None:

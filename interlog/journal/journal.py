@@ -21,13 +21,26 @@ class Outcome(Enum):
 class Ticket:
     """One append, and those who wait for it. Callbacks run in the order they were added, tickets in sequence."""
 
-    __slots__ = ("_on_durable", "_on_written", "ask_sync", "file", "outcome", "position", "sequence", "sync", "written")
+    __slots__ = (
+        "_on_durable",
+        "_on_written",
+        "ask_sync",
+        "file",
+        "outcome",
+        "position",
+        "sequence",
+        "strict",
+        "sync",
+        "written",
+    )
 
     def __init__(self) -> None:
         self.sequence = 0
         self.file = 0  # the number of the journal file, and where in it the envelope begins: set by append
         self.position = 0
         self.sync = False  # someone waits for durability
+        # Whether it lasts only once it is synced; None: as the journal's durability says.
+        self.strict: bool | None = None
         self.ask_sync: Callable[[], None] | None = None  # set by append: how to ask for a sync that comes later
         self.written = False
         self.outcome: Outcome | None = None

@@ -223,7 +223,9 @@ class LocalJournal:
         ticket.position = position
         self._position = position + length
         self._end = Position(self._number, self._position, sequence + 1, self.epoch)
-        if self._sync_mode:
+        if ticket.strict is None:
+            ticket.strict = self._sync_mode
+        if ticket.strict or self._waiting or self._pending:
             ticket.ask_sync = functools.partial(self._ask_sync, sequence)
             if ticket.sync:
                 self._wanted = sequence
@@ -247,7 +249,7 @@ class LocalJournal:
         if self._written == self._durable:
             self._unsynced_since_ms = now_ms
         self._written = ticket.sequence
-        if self._sync_mode:
+        if ticket.strict or self._waiting:  # what need not be synced is not told before what must be
             self._waiting.append(ticket)
             ticket.set_written()
         else:
@@ -312,7 +314,7 @@ class LocalJournal:
         """Everything up to the sequence is durable."""
         self._durable = sequence
         waiting = self._waiting
-        while waiting and waiting[0].sequence <= sequence:
+        while waiting and (waiting[0].sequence <= sequence or not waiting[0].strict):
             waiting.popleft().resolve(Outcome.DURABLE)
         waiters = self._synced_waiters
         while waiters and waiters[0][0] <= sequence:

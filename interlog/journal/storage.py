@@ -59,6 +59,9 @@ class Storage:
         self._last = Ticket()
         self._last.resolve(Outcome.DURABLE)
         self._placing: list[_Placing] = []
+        self._usual = self._lax = (
+            False  # what the tick under way holds of what goes by the journal's durability, or less
+        )
 
     @property
     def journal(self) -> LocalJournal:
@@ -93,9 +96,29 @@ class Storage:
 
     def add(self, kind: int, target: int, payload: bytes) -> None:
         self._builder.add(kind, target, payload)
+        self._usual = True
 
-    def add_batch(self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int) -> None:
-        """A stamped RecordBatch for a partition. Readable once the tick is committed."""
+    def add_batch(
+        self,
+        partition: int,
+        batch: bytes,
+        base: int,
+        last: int,
+        max_timestamp_ms: int,
+        *,
+        strict: bool | None = None,
+    ) -> None:
+        """A stamped RecordBatch for a partition. Readable once the tick is committed.
+
+        `strict`: whether it lasts only once it is synced, where that is not as the journal's durability says. A tick
+        is as strict as the strictest that is in it.
+        """
+        if strict is None:
+            self._usual = True
+        elif strict:
+            self._ticket.strict = True
+        else:
+            self._lax = True
         position = self._builder.add(EntryKind.BATCH, partition, batch)
         self._placing.append(_Placing(partition, batch, base, last, max_timestamp_ms, position))
 
@@ -112,6 +135,9 @@ class Storage:
             else:
                 self._last.when_written(ticket.set_written)
             return ticket
+        if self._lax and not self._usual and ticket.strict is None:
+            ticket.strict = False
+        self._usual = self._lax = False
         builder, self._builder = self._builder, EnvelopeBuilder()
         placing, self._placing = self._placing, []
         journal = self.journal

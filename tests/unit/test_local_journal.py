@@ -503,3 +503,48 @@ def test_lives_that_end_anyhow(tmp_path: Path, seed: int) -> None:
         else:
             files.kill()
         files.faults = random_faults(rng, 30) if rng.random() < 0.1 else []  # the next start may fail too
+
+
+# -- some of it need not be synced
+
+
+def lax(rig: Rig, payload: bytes, *, strict: bool | None = False) -> Ticket:
+    builder, ticket = EnvelopeBuilder(), Ticket()
+    ticket.strict = strict
+    builder.add(EntryKind.BATCH, 1, payload)
+    sequence = rig.journal.tail() + 1
+    rig.payloads[sequence] = payload
+    ticket.when_durable(lambda outcome: rig.outcomes.append((sequence, outcome)))
+    rig.journal.append(sequence, builder, ticket)
+    return ticket
+
+
+def test_what_need_not_be_synced_is_answered_when_written(rig: Rig) -> None:
+    assert lax(rig, b"one").outcome is Outcome.DURABLE
+    assert not rig.worker.jobs
+    rig.poll(2_000)
+    rig.worker.run()
+    assert rig.journal.durable() == 1  # behind
+
+
+def test_it_is_not_answered_before_what_must_be_synced(rig: Rig) -> None:
+    first = rig.append(b"strict")
+    tickets = [lax(rig, b"lax"), lax(rig, b"lax too")]
+    assert first.outcome is None and [ticket.outcome for ticket in tickets] == [None, None]
+    rig.worker.run()
+    assert rig.durable() == [1, 2, 3]
+    quiet = rig.append(b"nobody waits", wait=False)
+    assert lax(rig, b"waits").outcome is None
+    rig.worker.run()  # it asked for a sync itself
+    assert rig.durable() == [1, 2, 3, 5] and quiet.outcome is Outcome.DURABLE
+
+
+def test_what_must_be_synced_waits_for_that_though_the_journal_does_not(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, settings=replace(SMALL, durability="os"))
+    rig.open()
+    strict = lax(rig, b"strict", strict=True)
+    after = lax(rig, b"usual", strict=None)
+    assert strict.outcome is None and after.outcome is None
+    rig.worker.run()
+    assert rig.durable() == [1, 2]
+    assert lax(rig, b"usual", strict=None).outcome is Outcome.DURABLE

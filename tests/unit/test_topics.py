@@ -61,7 +61,9 @@ class FakeStorage:
     def partition(self, partition: int) -> Partition:
         return self.partitions[partition]
 
-    def add_batch(self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int) -> None:
+    def add_batch(
+        self, partition: int, batch: bytes, base: int, last: int, max_timestamp_ms: int, *, strict: bool | None = None
+    ) -> None:
         self.placing.append((partition, batch, base, last, max_timestamp_ms))
 
     def read_records(
