@@ -586,6 +586,7 @@ class Core:
             "reason": self.refusal,
             "namespaces": len(catalog.namespaces()),
             "topics": sum(1 for _ in catalog.topics()),
+            "topics_durability_os": sum(item.settings.get("durability") == "os" for item in catalog.topics()),
             "queues": len(queues),
             "partitions": len(storage.partitions),
             "messages": {

@@ -159,6 +159,11 @@ _ROWS: Final = (
     _ignored(
         "index.interval.bytes", _INT, "4096", "log.index.interval.bytes", "The index has a density of its own.", least=0
     ),
+    _acts(
+        "interlog.durability", _STRING, "durability", "",
+        "What acks=all waits for. sync: the disk; os: the operating system; default: as the broker's durability says.",
+        words=("default", "sync", "os"),
+    ),
     _ignored("leader.replication.throttled.replicas", _LIST, "", "", _NO_REPLICAS),
     _refused("local.retention.bytes", _LONG, "-2", _NO_TIERS, "log.local.retention.bytes"),
     _refused("local.retention.ms", _LONG, "-2", _NO_TIERS, "log.local.retention.ms"),

@@ -29,10 +29,14 @@ def create(
 
 def send(client: Client, records: list[Record], topic: str = "t", index: int = 0, **more: Any) -> Any:
     """Produce one batch; what was answered of it."""
+    answer = client.ask(one_batch(records, topic, index, **more), 11)
+    return answer.responses[0].partition_responses[0]
+
+
+def one_batch(records: list[Record], topic: str = "t", index: int = 0, **more: Any) -> produce.ProduceRequest:
     batch = batches.encode(records, base_offset=0, leader_epoch=-1, **more)
     data = produce.TopicProduceData(topic, [produce.PartitionProduceData(index, batch)])
-    answer = client.ask(produce.ProduceRequest(None, -1, 1_000, [data]), 11)
-    return answer.responses[0].partition_responses[0]
+    return produce.ProduceRequest(None, -1, 1_000, [data])
 
 
 def fetched(client: Client, topic: str = "t", index: int = 0, offset: int = 0) -> Any:

@@ -367,6 +367,15 @@ def test_what_batches_are_packed_with(play: Play, client: Client) -> None:
     assert a.headers(client, offset)[0].attributes & batches.CODEC_MASK == Codec.LZ4
 
 
+def test_what_an_acknowledgement_waits_for(play: Play, client: Client) -> None:
+    for durability, waits in (("os", False), ("sync", True), ("default", True)):
+        put(client, interlog_durability=durability)
+        client.send(a.one_batch([record(play)]), 11)
+        play.turn(sync=False)
+        assert len(client.listen(turn=False)) == (0 if waits else 1)
+        assert len(client.listen()) == (1 if waits else 0)
+
+
 # -- of groups
 
 
