@@ -47,6 +47,7 @@ log = logging.getLogger("interlog.journal")
 
 T = TypeVar("T")
 _RETRY_MS = 1_000  # after a job that failed
+_TELL_MS = 60_000  # after which a job that fails again and again is told of again
 
 
 class Policy(Protocol):
@@ -100,6 +101,7 @@ class Housekeeper:
         self._checkpoint_due_ms = clock.now_ms() + settings.checkpoint_ms
         self._look_due_ms = clock.now_ms() + settings.look_ms
         self._retry_ms = 0
+        self._told, self._tell_ms = "", 0  # the last trouble, and when it may be told of again
         self._compactions: list[tuple[Partition, CompactionSettings]] = []
         self._rewrite_due = False
 
@@ -138,8 +140,7 @@ class Housekeeper:
             if error is None:
                 done(result)  # type: ignore[arg-type]
             else:
-                self._retry_ms = self._clock.now_ms() + _RETRY_MS
-                log.warning("%s failed and will be tried again: %s", what, error)
+                self._failed(what, error)
 
         self._worker.submit(job, ended)
 
@@ -207,9 +208,17 @@ class Housekeeper:
     def _installed(self, installed: Installed) -> bool:
         self._garbage += installed.garbage
         for error in installed.errors:
-            self._retry_ms = self._clock.now_ms() + _RETRY_MS
-            log.warning("Background work on a partition failed and will be tried again: %s", error)
+            self._failed("Background work on a partition", error)
         return installed.done
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        """It is tried again soon; the same trouble is told of now and then."""
+        now_ms = self._clock.now_ms()
+        self._retry_ms = now_ms + _RETRY_MS
+        told = f"{what} failed and will be tried again: {error}"
+        if told != self._told or now_ms >= self._tell_ms:
+            self._told, self._tell_ms = told, now_ms + _TELL_MS
+            log.warning("%s", told)
 
     # -- checkpoints
 
@@ -294,8 +303,7 @@ class Housekeeper:
                 # The copy or a removal failed: everything is tried again after the next checkpoint.
                 self._garbage += garbage
                 self._dropped += dropped
-                self._retry_ms = self._clock.now_ms() + _RETRY_MS
-                log.warning("Letting go of old files failed and will be tried again: %s", error)
+                self._failed("Letting go of old files", error)
                 return
             for number in settled:
                 self._settled.remove(number)

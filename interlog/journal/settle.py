@@ -178,7 +178,8 @@ def execute_settle(store: SegmentStore, plan: SettlePlan) -> list[Made]:
                 _copy_window(plan.journal, window, job, writer)
             made.append(Made(writer.finish()))
         except Exception as error:  # whatever it was, the job's sources must be let go of by its install
-            made.append(Made(error=error, leftovers=_abandon(writer)))
+            # Without its traceback, which knows this frame, and so would keep the plan's files open for long.
+            made.append(Made(error=error.with_traceback(None), leftovers=_abandon(writer)))
     return made
 
 
@@ -271,7 +272,8 @@ def execute_rewrite(store: SegmentStore, plan: RewritePlan) -> list[Made]:
                 _copy_wanted(store, job, writer)
             made.append(Made(writer.finish()))
         except Exception as error:  # whatever it was, the job's sources must be let go of by its install
-            made.append(Made(error=error, leftovers=_abandon(writer)))
+            # Without its traceback, which knows this frame, and so would keep the plan's files open for long.
+            made.append(Made(error=error.with_traceback(None), leftovers=_abandon(writer)))
     return made
 
 

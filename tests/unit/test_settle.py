@@ -1,4 +1,6 @@
+import gc
 import random
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -316,6 +318,23 @@ def test_a_disk_that_fails_changes_nothing(tmp_path: Path, kind: FaultKind) -> N
         assert rig.settle(2).done
         assert offsets(read_all(partition)) == list(range(10))
     raise AssertionError("it never succeeded")
+
+
+def test_a_disk_that_failed_keeps_no_journal_file_open(tmp_path: Path) -> None:
+    """A file that is open takes its room though it has no name: and room is what a full disk needs."""
+    rig = Rig(tmp_path)
+    fill(rig, rig.partition(), 5)
+    plan = plan_settle(rig.partitions.values(), close(rig), rig.journal(1), all_wanted)
+    rig.store._files = FaultyFiles(trash=tmp_path / "trash", faults=[Fault(at=1, kind=FaultKind.ENOSPC)], seed=1)
+    gc.disable()  # a busy broker looks for cycles rarely
+    try:
+        installed = install_settle(plan, execute_settle(rig.store, plan))
+        assert installed.errors
+        file = weakref.ref(rig.journals.pop(1))
+        del plan
+        assert file() is None
+    finally:
+        gc.enable()
 
 
 def test_damage_in_the_journal_keeps_the_journal(tmp_path: Path) -> None:
