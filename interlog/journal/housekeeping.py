@@ -99,6 +99,7 @@ class Housekeeper:
         self._garbage: Garbage = []
         self._dropped: list[int] = []
         self._checkpoint_due_ms = clock.now_ms() + settings.checkpoint_ms
+        self._checkpoint_begun_ms = 0
         self._look_due_ms = clock.now_ms() + settings.look_ms
         self._retry_ms = 0
         self._told, self._tell_ms = "", 0  # the last trouble, and when it may be told of again
@@ -114,10 +115,11 @@ class Housekeeper:
         now_ms = self._clock.now_ms()
         if self.busy or now_ms < self._retry_ms:
             return
-        if self._begin_settle():
-            return
+        # First what lets go of files: on a full disk nothing else can succeed before.
         if self._checkpoint_is_due(now_ms):
             self._begin_checkpoint()
+            return
+        if self._begin_settle():
             return
         if now_ms >= self._look_due_ms:
             self._look_due_ms = now_ms + self._settings.look_ms
@@ -231,6 +233,7 @@ class Housekeeper:
             or storage.bytes_since_checkpoint >= self._settings.checkpoint_bytes
             or storage.entries_since_checkpoint >= self._settings.checkpoint_entries
             or bool(self._settled)
+            or (not storage.journal.accepts_messages and now_ms >= self._checkpoint_begun_ms + _RETRY_MS)
             or any(getattr(section, "wants_checkpoint", False) for section in self._sections)
         )
 
@@ -250,7 +253,8 @@ class Housekeeper:
         return Mark(end.sequence - 1, end.file, end.position, end.epoch, self._clock.now_ms(), int(clean))
 
     def _begin_checkpoint(self) -> None:
-        self._checkpoint_due_ms = self._clock.now_ms() + self._settings.checkpoint_ms
+        self._checkpoint_begun_ms = self._clock.now_ms()
+        self._checkpoint_due_ms = self._checkpoint_begun_ms + self._settings.checkpoint_ms
         mark = self._take(clean=False)
         self.busy = True
 

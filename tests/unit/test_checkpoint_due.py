@@ -1,5 +1,7 @@
-"""When a checkpoint is saved: what a start must replay is bounded, by bytes and by entries, over kills as well."""
+"""When a checkpoint is saved: what a start must replay is bounded, by bytes and by entries, over kills as well; and
+what nobody needs goes, whatever else fails."""
 
+import errno
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,8 @@ from interlog.base.clock import ManualClock
 from interlog.base.work import ManualWorker
 from interlog.core.broker import Core
 from interlog.journal.record import Record
-from tests.data_folders import SMALL
+from interlog.journal.store import Draft, SegmentName
+from tests.data_folders import SMALL, Filling
 
 HOUR_MS = 3_600_000
 ROOMY = replace(SMALL, checkpoint_ms=HOUR_MS, housekeeping_ms=HOUR_MS, journal_file_bytes=1 << 24)
@@ -54,3 +57,28 @@ def test_kill_after_kill_does_not_add_up(tmp_path: Path) -> None:
         owner.publish(150)
         assert owner.core.recovered.replayed < 320
         owner.kill()
+
+
+def test_on_a_full_disk_files_that_nobody_needs_go(tmp_path: Path) -> None:
+    """Closed journal files cannot be settled for want of room; what makes room must not wait for that."""
+    filling = Filling(tmp_path)
+    filling.fill(60, poll=True)
+    segments = tmp_path / "segments" / str(filling.topic.item.partitions[0])
+    before = set(segments.iterdir())
+    assert before
+    store = filling.core.storage.store
+
+    def no_room(name: SegmentName) -> Draft:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store.create = no_room  # type: ignore[method-assign]
+    filling.fill(60)
+    assert len(filling.core.storage.journal.closed_files()) > 1
+    filling.topic.delete_records(0, -1)
+    for _ in range(40):
+        filling.tick()
+        filling.clock.advance(200)
+        filling.core.poll()
+        filling.worker.run()
+    assert not before & set(segments.iterdir())
+    filling.kill()
