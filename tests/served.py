@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 20  # never waited for when all is well
+JOURNAL_FILE = "8MiB"  # they are reserved when they are begun, and a run of the tests begins hundreds
 
 
 class Served:
@@ -45,4 +46,5 @@ def clean_environment(more: dict[str, str] | None = None) -> dict[str, str]:
     """This process' environment without settings of the broker, and with the clone importable."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("INTERLOG_")}
     kept["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(ROOT)])
+    kept["INTERLOG_JOURNAL_FILE_BYTES"] = JOURNAL_FILE
     return kept | (more or {})

@@ -113,7 +113,7 @@ class Engine:
         self.stop(living)
 
     def tell(self, what: str) -> None:
-        self.story[-1] += " " + what + ";"
+        self.story[-1] += " " + what.replace(str(self.data), self.data.name) + ";"
 
     def _life(self) -> None:
         rng = self.rng

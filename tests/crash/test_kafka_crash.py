@@ -78,7 +78,8 @@ def test_it_sees_transactions_in_halves(monkeypatch: pytest.MonkeyPatch) -> None
         topics.storage.commit()  # type: ignore[attr-defined]
 
     monkeypatch.setattr(Topics, "append_marker", one_by_one)
-    assert "half of a transaction" in first_failure(run_one, [Mode.KILL], 400)
+    found = first_failure(run_one, [Mode.KILL], 400)
+    assert "half of a transaction" in found or "the cursor of" in found  # its records count, its cursors do not
 
 
 def test_it_sees_what_is_not_stable_told_as_if_it_were(monkeypatch: pytest.MonkeyPatch) -> None:

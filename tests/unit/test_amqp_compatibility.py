@@ -13,6 +13,7 @@ from interlog.faces.amqp.service import CAPABILITIES
 from interlog.web import policies_api
 from interlog.web.management import management
 from interlog.web.status import About, Status
+from tests.data_folders import SMALL
 from tests.served import ROOT
 
 PAGE = (ROOT / "docs" / "compatibility" / "amqp.md").read_text(encoding="utf-8")
@@ -108,7 +109,7 @@ def test_each_class_of_methods_has_its_rows() -> None:
 
 
 def test_each_path_of_the_management_api_has_its_row(tmp_path: Path) -> None:
-    core = Core.open(tmp_path / "data", worker=ManualWorker())
+    core = Core.open(tmp_path / "data", settings=SMALL, worker=ManualWorker())
     status = Status(core.status, About("", "os", 1, 0.0, {}), core.clock, Metrics())
     there = {path for path in management(status, core)._paths if path.startswith("/api/")}
     core.close()

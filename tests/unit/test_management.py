@@ -18,13 +18,14 @@ from interlog.journal.journal import Outcome
 from interlog.web.http import HttpFace
 from interlog.web.management import management
 from interlog.web.status import About, Status
+from tests.data_folders import SMALL
 
 
 class Bench:
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
         self.worker = ManualWorker()
-        self.core = Core.open(folder, clock=self.clock, worker=self.worker, rng=random.Random(3))
+        self.core = Core.open(folder, settings=SMALL, clock=self.clock, worker=self.worker, rng=random.Random(3))
         self.core.access.make_first_user()
         self.settle()
         about = About(str(folder), "sync", 1000, 0.0, {})
