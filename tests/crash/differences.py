@@ -45,9 +45,9 @@ def _topic(expected: Dump, found: Dump) -> Iterable[str]:
     if len(expected["partitions"]) != len(found["partitions"]):
         yield f"expected {len(expected['partitions'])} partitions, found {len(found['partitions'])}"
     for number, (want, have) in enumerate(zip(expected["partitions"], found["partitions"], strict=False)):
-        for what in ("start", "end"):
+        for what in ("start", "end", "stable", "aborted"):
             if want[what] != have[what]:
-                yield f"partition {number}: log {what} should be {want[what]}, is {have[what]}"
+                yield f"partition {number}: {what} should be {want[what]}, is {have[what]}"
         if expected["compacted"]:
             yield from (f"partition {number}: {line}" for line in _compacted(want["records"], have["records"]))
         elif want["records"] != have["records"]:

@@ -83,12 +83,15 @@ def _topic(core: Core, item: TopicItem) -> Dump:
     keyed = topic.settings.compacts
     return {
         "settings": dict(item.settings),
-        "partitions": [_partition(topic, index, keyed) for index in range(len(item.partitions))],
+        "partitions": [_partition(core, topic, index, keyed) for index in range(len(item.partitions))],
     }
 
 
-def _partition(topic: Topic, index: int, keyed: bool) -> Dump:
+def _partition(core: Core, topic: Topic, index: int, keyed: bool) -> Dump:
     start, end = topic.log_start(index), topic.log_end(index)
+    id = topic.item.partitions[index]
+    stable = core.transactions.last_stable(id)
+    aborted = [one for one in core.producers.aborted_ranges(id) if one[2] >= start]
     records: list[tuple[int, int, int]] = []
     offset = start
     while offset < end:
@@ -97,7 +100,7 @@ def _partition(topic: Topic, index: int, keyed: bool) -> Dump:
         after = max((next_offset for _, _, next_offset in found), default=end)
         offset = max(after, offset + 1)
     trouble = [*_one_by_one(topic, index, records, keyed), *_by_time(topic, index, records)]
-    out: Dump = {"start": start, "end": end, "records": records}
+    out: Dump = {"start": start, "end": end, "stable": stable, "aborted": aborted, "records": records}
     if trouble:
         out["trouble"] = trouble
     return out

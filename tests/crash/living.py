@@ -11,14 +11,16 @@ from interlog.base.clock import ManualClock
 from interlog.core.broker import Core
 from interlog.core.cursors import Commit
 from interlog.core.memory import record_size
+from interlog.core.transactions import Admit
 from interlog.journal import batch as batches
 from interlog.journal.journal import Outcome, Ticket
 from tests.crash.dump import HARNESS
 from tests.crash.history import History
-from tests.crash.model import Model, Op, PartitionModel, TopicModel, check
+from tests.crash.model import Model, Op, PartitionModel, Place, ProducerModel, TopicModel, check
 from tests.crash.records import identify, make
 
 Emit = Callable[[list[Any]], None]
+TIMEOUT_MS = 900_000  # of transactions: longer than any life
 
 
 class Living:
@@ -122,6 +124,58 @@ class Living:
         id = self.core.topic(*topic).item.partitions[partition]
         self.core.cursors.commit(ns, group, [Commit(id, offset)], self.clock.now_ms())
         self.did("cursor", (ns, group, *topic, partition), offset)
+
+    # -- producers and transactions
+
+    def begin_producer(self, name: str, named: bool) -> None:
+        """`named`: it has transactions, and what it had open is aborted."""
+        if named:
+            id, epoch = self.core.transactions.init("/", name, TIMEOUT_MS)
+        else:
+            id, epoch = self.core.producers.new_id(), 0
+        self.did("producer", name, id, epoch, self.clock.now_ms())
+
+    def append_numbered(self, producer: str, place: Place, times_ms: list[int], named: bool) -> None:
+        ns, name, index = place
+        found = self.model.producers[producer]
+        topic = self.core.topic(ns, name)
+        if named:
+            self.core.transactions.add_partitions("/", producer, found.id, found.epoch, [topic.item.partitions[index]])
+        records, told = self._records(ns, name, times_ms)
+        batch = self._numbered(found, records, found.sequences.get(place, 0), named)
+        appended = topic.append_batch(index, batch)
+        self.did("numbered", producer, *place, appended.base, told, named)
+
+    def append_again(self, producer: str, place: Place, named: bool) -> None:
+        """What its producer sends again is there already, and known to be."""
+        found = self.model.producers[producer]
+        sequence, count, base = found.newest[place]
+        records = [make(0, self.clock.now_ms())] * count
+        again = self.core.topic(*place[:2]).append_batch(place[2], self._numbered(found, records, sequence, named))
+        check(
+            again.base == base, f"sequence {sequence} of {producer} in {place} was at {base}, and again is", again.base
+        )
+
+    def _numbered(self, producer: ProducerModel, records: list[Any], sequence: int, named: bool) -> bytes:
+        return batches.encode(
+            records,
+            base_offset=0,
+            attributes=batches.TRANSACTIONAL if named else 0,
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            base_sequence=sequence,
+        )
+
+    def set_cursor_later(self, producer: str, group: str, place: Place, offset: int) -> None:
+        found = self.model.producers[producer]
+        commit = Commit(self.core.topic(*place[:2]).item.partitions[place[2]], offset)
+        self.core.transactions.commit_offsets("/", producer, found.id, found.epoch, group, [commit], Admit.ADD)
+        self.did("cursor_later", producer, ("/", group, *place), offset)
+
+    def end(self, producer: str, commit: bool) -> None:
+        found = self.model.producers[producer]
+        self.core.transactions.end("/", producer, found.id, found.epoch, commit=commit, bump=False)
+        self.did("end", producer, commit, self.clock.now_ms())
 
     # -- time
 

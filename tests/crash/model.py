@@ -146,11 +146,31 @@ class TimerModel:
     timestamp_ms: int = 0
 
 
+MARKER = -1  # the number of what ends a transaction in a partition
+
+Place = tuple[str, str, int]  # namespace, topic, partition
+
+
+@dataclass(slots=True)
+class ProducerModel:
+    """One that numbers its batches; under a transactional id, with what is open."""
+
+    id: int
+    epoch: int
+    sequences: dict[Place, int] = field(default_factory=dict)  # the next ones
+    newest: dict[Place, tuple[int, int, int]] = field(default_factory=dict)  # sequence, records and offset of a batch
+    open: bool = False
+    places: dict[Place, None] = field(default_factory=dict)
+    cursors: dict[tuple[Any, ...], int] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class PartitionModel:
     start: int = 0
     end: int = 0
     records: dict[int, tuple[int, int]] = field(default_factory=dict)  # offset -> number, timestamp
+    open: dict[int, int] = field(default_factory=dict)  # producer -> first offset of its transaction
+    aborted: list[tuple[int, int, int]] = field(default_factory=list)  # producer, first offset, offset of its end
 
     def append(self, base: int, records: Iterable[Sequence[int]]) -> None:
         check(base == self.end, f"a batch got base offset {base}, not", self.end)
@@ -165,7 +185,15 @@ class PartitionModel:
 
     def dump(self) -> Dump:
         records = [(at, number, timestamp_ms) for at, (number, timestamp_ms) in self.records.items()]
-        return {"start": self.start, "end": self.end, "records": records}
+        stable = max(self.start, min(self.open.values(), default=self.end))
+        aborted = [one for one in self.aborted if one[2] >= self.start]
+        return {"start": self.start, "end": self.end, "stable": stable, "aborted": aborted, "records": records}
+
+    def finish(self, producer: int, committed: bool, timestamp_ms: int) -> None:
+        first = self.open.pop(producer, None)
+        if first is not None and not committed:
+            self.aborted.append((producer, first, self.end))
+        self.append(self.end, [(MARKER, timestamp_ms)])
 
 
 @dataclass(slots=True)
@@ -186,6 +214,7 @@ class Model:
         self.queues: dict[tuple[str, str], QueueModel] = {}
         self.topics: dict[tuple[str, str], TopicModel] = {}
         self.cursors: dict[tuple[Any, ...], int] = {}
+        self.producers: dict[str, ProducerModel] = {}
         self.timers: list[TimerModel] = []
         self.fired_ms = 0  # no timer fires for a time before this one any more
         self._timers_set = 0
@@ -267,6 +296,12 @@ class Model:
         del self.topics[namespace, name]
         for cursor in [cursor for cursor in self.cursors if cursor[2:4] == (namespace, name)]:
             del self.cursors[cursor]
+        for producer in self.producers.values():
+            for known in (producer.sequences, producer.newest, producer.places):
+                for place in [place for place in known if place[:2] == (namespace, name)]:
+                    del known[place]
+            for cursor in [cursor for cursor in producer.cursors if cursor[2:4] == (namespace, name)]:
+                del producer.cursors[cursor]
 
     def on_settings(self, namespace: str, name: str, settings: dict[str, Any]) -> None:
         self.topics[namespace, name].settings = dict(settings)
@@ -280,6 +315,46 @@ class Model:
     def on_cursor(self, key: Sequence[Any], offset: int) -> None:
         """`key`: namespace, group, and the topic's namespace, name and partition."""
         self.cursors[tuple(key)] = offset
+
+    # -- producers and transactions
+
+    def on_producer(self, name: str, id: int, epoch: int, now_ms: int) -> None:
+        """It begins, or begins anew: what was open is aborted."""
+        before = self.producers.get(name)
+        if before is not None and before.open:
+            self.on_end(name, False, now_ms)
+        self.producers[name] = ProducerModel(id, epoch)
+
+    def on_numbered(
+        self, producer: str, ns: str, name: str, partition: int, base: int, records: Sequence[Sequence[int]], part: bool
+    ) -> None:
+        """`part`: of a transaction."""
+        found, place = self.producers[producer], (ns, name, partition)
+        log = self.topics[ns, name].partitions[partition]
+        log.append(base, records)
+        sequence = found.sequences.get(place, 0)
+        found.sequences[place] = sequence + len(records)
+        found.newest[place] = (sequence, len(records), base)
+        if part:
+            found.open = True
+            found.places[place] = None
+            log.open.setdefault(found.id, base)
+
+    def on_cursor_later(self, producer: str, key: Sequence[Any], offset: int) -> None:
+        """When the transaction is committed."""
+        found = self.producers[producer]
+        found.open = True
+        found.cursors[tuple(key)] = offset
+
+    def on_end(self, producer: str, committed: bool, now_ms: int) -> None:
+        found = self.producers[producer]
+        for ns, name, partition in found.places:
+            self.topics[ns, name].partitions[partition].finish(found.id, committed, now_ms)
+        if committed:
+            self.cursors.update(found.cursors)
+        found.open = False
+        found.places.clear()
+        found.cursors.clear()
 
     # -- time
 

@@ -9,11 +9,12 @@ from typing import Protocol
 
 from interlog.journal.codecs import Codec
 from tests.crash.living import Living
-from tests.crash.model import PartitionModel, QueueModel, TopicModel, check
+from tests.crash.model import PartitionModel, Place, QueueModel, TopicModel, check
 
 NAMESPACES = ("/", "tenant")
 QUEUES = ("q1", "q2", "q3", "passing")
 TOPICS = ("t1", "t2", "compacted")
+TRANSACTIONS = ("tx1", "tx2")
 HOLDERS = 3
 MOST_MESSAGES = 400  # in one queue: beyond that consumers catch up
 _CODECS = (Codec.NONE, Codec.NONE, Codec.GZIP, Codec.LZ4, Codec.ZSTD)
@@ -41,6 +42,8 @@ class Workload:
             (14, self.append),
             (8, self.append_batch),
             (5, self.cursor),
+            (6, self.numbered),
+            (8, self.transaction),
             (4, self.put_later),
             (4, self.put_expiring),
             (1, self.purge),
@@ -242,6 +245,43 @@ class Workload:
             ns, name, _, index, partition = found
             group = self.rng.choice(("a", "b"))
             self.living.set_cursor(ns, group, (ns, name), index, self.rng.randint(partition.start, partition.end))
+
+    def a_place(self) -> Place | None:
+        """A partition where producers number their batches."""
+        topics = sorted(key for key, one in self.living.model.topics.items() if key[0] == "/" and not one.compacted)
+        if not topics:
+            return None
+        ns, name = self.rng.choice(topics)
+        return ns, name, self.rng.randrange(len(self.living.model.topics[ns, name].partitions))
+
+    def numbered(self) -> None:
+        rng, living = self.rng, self.living
+        if (place := self.a_place()) is None:
+            return
+        producers = living.model.producers
+        name = rng.choice(("plain1", "plain2", *TRANSACTIONS))
+        named = name in TRANSACTIONS
+        if name not in producers or (not named and rng.random() < 0.05):
+            living.begin_producer(name, named)
+        if place in producers[name].newest and (named or rng.random() < 0.4):
+            living.append_again(name, place, named)
+        elif not named:
+            living.append_numbered(name, place, self._times(4), named)
+
+    def transaction(self) -> None:
+        """One step of it."""
+        rng, living = self.rng, self.living
+        name = rng.choice(TRANSACTIONS)
+        found = living.model.producers.get(name)
+        place = self.a_place()
+        if found is None or rng.random() < 0.05:
+            living.begin_producer(name, True)
+        elif found.open and rng.random() < 0.3:
+            living.end(name, rng.random() < 0.6)
+        elif place is not None and rng.random() < 0.2:
+            living.set_cursor_later(name, rng.choice(("a", "c")), place, rng.randrange(1_000))
+        elif place is not None:
+            living.append_numbered(name, place, self._times(4), True)
 
     def alter(self) -> None:
         if (found := self.a_topic()) is None or found[2].compacted:
