@@ -38,6 +38,7 @@ from interlog.core.queue_log import NoLog, QueueLog
 from interlog.core.queue_state import QueuesSection, QueueState
 from interlog.core.queues import Queue
 from interlog.core.replay import Replay
+from interlog.core.seen_keys import Memories
 from interlog.core.settings import CoreSettings
 from interlog.core.share_partitions import SharePartitions
 from interlog.core.spill import SpillFolder
@@ -125,7 +126,8 @@ class Core:
             max_timeout_ms=settings.transaction_max_timeout_ms,
             expiration_ms=settings.transaction_expiration_ms,
         )
-        self.exchanges = Exchanges(self.catalog, self.policies, clock)
+        self._memories = Memories(self.catalog, clock, self.storage)
+        self.exchanges = Exchanges(self.catalog, self.policies, self._memories)
         self.work_queues = WorkQueues(self.catalog, self.exchanges, self.policies, self._lane, clock)
         self.publishing = Publishing(
             self.catalog, self.exchanges, self.work_queues, self.topics, clock, self._publish_later
@@ -189,6 +191,7 @@ class Core:
             *self.timers.sections,
             *self.producers.sections,
             self.transactions,
+            self._memories,
         )
         self.access = Access(self.catalog, rng, self.clock, settings.loopback_users)
         self._home = Home(self.clock, self.deadlines, rng)
@@ -203,6 +206,7 @@ class Core:
             self.timers,
             self.producers,
             self.transactions,
+            self._memories,
         )
         self.recovered = recovered = recover(files, folder.path, folder.id, sections, replay.apply)
         try:

@@ -4,14 +4,14 @@ In come keys, as bytes that a face made of what a message says of itself; out go
 has one carries it in a header, so that a queue finds its keys again after a restart.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from interlog.base.clock import Clock
 from interlog.core.deaths import header
-from interlog.core.exchange_objects import CACHE_SIZE, CACHE_TTL_MS
 from interlog.core.leases import Message
 from interlog.core.routing import NO_ENDS, End, FanoutRouter, Headers
+from interlog.core.seen_keys import Memory
 from interlog.journal.record import Record
 
 KEY: Final = b"interlog.dedupe"
@@ -51,56 +51,6 @@ class WaitingKeys:
     def replace(self, records: Iterable[Record]) -> None:
         """These are all there are."""
         self._keys = {key for record in records if (key := header(record, KEY)) is not None}
-
-
-class Memory:
-    """The keys an exchange has seen: so many of the newest, each for its time. In memory only."""
-
-    __slots__ = ("_due_ms", "size", "ttl_ms")
-
-    def __init__(self, size: int, ttl_ms: int | None) -> None:
-        self.size = size
-        self.ttl_ms = ttl_ms  # None: until there is no more room
-        self._due_ms: dict[bytes, int | None] = {}  # the oldest first
-
-    def __len__(self) -> int:
-        return len(self._due_ms)
-
-    def is_new(self, key: bytes, now_ms: int, ttl_ms: int | None = None) -> bool:
-        """Whether it was not seen; from now on it is. `ttl_ms` goes before what the exchange says."""
-        known = self._due_ms
-        if key in known:
-            due_ms = known[key]
-            if due_ms is None or now_ms < due_ms:
-                return False
-            del known[key]
-        elif len(known) >= self.size:
-            del known[next(iter(known))]
-        ttl_ms = self.ttl_ms if ttl_ms is None else ttl_ms
-        known[key] = None if ttl_ms is None else now_ms + ttl_ms
-        return True
-
-
-class Memories:
-    """Of all exchanges: a graph may be made anew, and what was seen stays seen."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        self._memories: dict[tuple[str, str], Memory] = {}
-
-    def of(self, namespace: str, exchange: str, settings: Mapping[str, Any]) -> Memory:
-        key, size, ttl_ms = (namespace, exchange), settings[CACHE_SIZE], settings.get(CACHE_TTL_MS)
-        memory = self._memories.get(key)
-        if memory is None:
-            memory = self._memories[key] = Memory(size, ttl_ms)
-        return memory
-
-    def forget(self, namespace: str, exchange: str) -> None:
-        self._memories.pop((namespace, exchange), None)
-
-    def forget_namespace(self, namespace: str) -> None:
-        for key in [key for key in self._memories if key[0] == namespace]:
-            del self._memories[key]
 
 
 class DedupeRouter(FanoutRouter):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from interlog.core.catalog import Catalog
-from interlog.core.dedupe import DedupeRouter, Memories
+from interlog.core.dedupe import DedupeRouter
 from interlog.core.exchange_objects import (
     BINDING,
     DEFAULT,
@@ -33,6 +33,7 @@ from interlog.core.routing import (
     Router,
     TurnsRouter,
 )
+from interlog.core.seen_keys import Memories
 from interlog.core.topic_trie import TopicRouter
 
 Alternate = Callable[[Exchange], str | None]
@@ -78,7 +79,7 @@ class Graph:
         if exchange.name == DEFAULT:
             return DefaultRouter(self._catalog, self._namespace)
         if exchange.kind == "dedupe":
-            memory = self._memories.of(self._namespace, exchange.name, exchange.settings)
+            memory = self._memories.of(self._namespace, exchange.name, exchange.settings, exchange.durable)
             return DedupeRouter(memory, self._memories.clock)
         make = _ROUTERS.get(exchange.kind)
         return HashRouter(exchange.settings) if make is None else make()

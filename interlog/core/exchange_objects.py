@@ -34,7 +34,9 @@ HASH_HEADER: Final = "hash_header"
 HASH_PROPERTY: Final = "hash_property"
 CACHE_SIZE: Final = "cache_size"  # keys of messages that an exchange remembers
 CACHE_TTL_MS: Final = "cache_ttl_ms"
+CACHE_LASTS: Final = "cache_lasts"  # whether it outlasts the broker
 CACHE: Final = {CACHE_SIZE: 10_000_000, CACHE_TTL_MS: 1 << 53}  # and the most that each can be
+MAX_LASTING_CACHE: Final = 1_000_000  # it is read at a start
 HASHED_PROPERTIES: Final = ("message_id", "correlation_id", "timestamp")
 
 _HASH_BYTES: Final = 16
@@ -89,7 +91,7 @@ def check_exchange(exchange: Exchange) -> None:
         check_name(EXCHANGE, exchange.alternate)
     settings = exchange.settings
     for name, value in settings.items():
-        if name == DECLARED or (exchange.kind == "dedupe" and name in CACHE):
+        if name == DECLARED or (exchange.kind == "dedupe" and name in (*CACHE, CACHE_LASTS)):
             continue
         if name not in (HASH_HEADER, HASH_PROPERTY) or exchange.kind != "consistent-hash":
             raise InvalidError(f"{name!r} is not a setting of an exchange of kind {exchange.kind}")
@@ -105,7 +107,11 @@ def check_exchange(exchange: Exchange) -> None:
 
 
 def _check_cache(settings: Mapping[str, Any]) -> None:
+    lasts = settings.get(CACHE_LASTS, False)
+    if not isinstance(lasts, bool):
+        raise InvalidError(f"exchange setting {CACHE_LASTS} is true or false, not {lasts!r}")
     for name, most in CACHE.items():
+        most = min(most, MAX_LASTING_CACHE) if lasts and name == CACHE_SIZE else most
         value = settings.get(name)
         if value is None and name != CACHE_SIZE:
             continue

@@ -13,11 +13,10 @@ graphs are made anew.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from interlog.base.clock import Clock, SystemClock
+from interlog.base.clock import SystemClock
 from interlog.base.errors import InequivalentError, InUseError, NotFoundError, RefusedError
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, Namespace, ObjectItem, QueueItem, TopicItem, What
-from interlog.core.dedupe import Memories
 from interlog.core.exchange_graph import Graph, Node
 from interlog.core.exchange_objects import (
     BINDING,
@@ -38,6 +37,7 @@ from interlog.core.exchange_objects import (
 )
 from interlog.core.policies import Policies
 from interlog.core.routing import Destinations, Headers
+from interlog.core.seen_keys import Memories
 
 __all__ = ["Binding", "Destinations", "Exchange", "Exchanges"]
 
@@ -47,12 +47,12 @@ def _no_headers() -> Mapping[Any, Any]:
 
 
 class Exchanges:
-    def __init__(self, catalog: Catalog, policies: Policies | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, catalog: Catalog, policies: Policies | None = None, memories: Memories | None = None) -> None:
         self.generation = 0  # rises with each change that may change where a message goes
         self._catalog = catalog
         self._policies = Policies(catalog) if policies is None else policies
         self._graphs: dict[str, Graph] = {}
-        self._memories = Memories(clock or SystemClock())
+        self._memories = Memories(catalog, SystemClock()) if memories is None else memories
         self._seen = catalog.generation  # the generation of the catalog that the graphs are of
         catalog.observe(self._changed)
 

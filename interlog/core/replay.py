@@ -15,6 +15,7 @@ from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.producers import Producers
 from interlog.core.queue_state import QueuesSection
 from interlog.core.share_partitions import SharePartitions
+from interlog.core.seen_keys import Memories
 from interlog.core.timers import Timers, timers_in
 from interlog.core.transaction_entries import Forget, Period, ProducerIds, decode
 from interlog.core.transactions import Transactions
@@ -34,6 +35,7 @@ class Replay:
         timers: Timers,
         producers: Producers,
         transactions: Transactions,
+        memories: Memories,
     ) -> None:
         self._storage = storage
         self._catalog = catalog
@@ -52,6 +54,7 @@ class Replay:
             EntryKind.LOG_START: lambda entry, _: storage.replay_log_start(entry),
             EntryKind.TRANSACTION: self._transaction,
             EntryKind.SHARE: lambda entry, _: share_partitions.apply(entry.payload),
+            EntryKind.SEEN: lambda entry, _: memories.apply(entry.payload),
         }
         self.last_time_ms = 0
 

@@ -52,6 +52,7 @@ class EntryKind(IntEnum):
     TRANSACTION = 8  # payload: producers and transactions (core/transaction_entries.py)
     TREE = 9  # reserved
     SHARE = 10  # payload: what members of share groups have read together (core/share_entries.py)
+    SEEN = 11  # payload: a key of a message, as an exchange remembers it (core/seen_keys.py)
 
 
 @dataclass(slots=True)

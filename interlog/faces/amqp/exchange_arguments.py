@@ -33,6 +33,7 @@ EXCHANGE_NAMES: Final = {
     "hash_property": "hash-property",
     "cache_size": "x-cache-size",
     "cache_ttl_ms": "x-cache-ttl",
+    "cache_lasts": "x-cache-persistence",
 }
 
 
@@ -74,7 +75,7 @@ def _cache_settings(arguments: Table) -> dict[str, Any]:
     if persistence not in ("memory", "disk"):
         raise precondition("Invalid argument, 'x-cache-persistence' must be either 'disk' or 'memory'")
     if persistence == "disk":
-        raise precondition("'x-cache-persistence' can only be 'memory' here: a deduplication queue lasts")
+        settings["cache_lasts"] = True
     return settings
 
 

@@ -52,6 +52,9 @@ def _inequivalent(exchange: Exchange, method: m.ExchangeDeclare, error: Inequiva
     if error.what == "alternate":
         wanted, was = errors.argument(error.wanted, error.found)
         return errors.inequivalent("exchange", name, vhost, "alternate-exchange", wanted, was)
+    if error.what == "cache_lasts":
+        wanted, was = ("disk" if one else "memory" for one in (error.wanted, error.found))
+        return errors.inequivalent("exchange", name, vhost, "x-cache-persistence", wanted, was)
     if error.what in EXCHANGE_NAMES:
         wanted, was = errors.argument(error.wanted, error.found)
         return errors.inequivalent("exchange", name, vhost, EXCHANGE_NAMES[error.what], wanted, was)

@@ -262,6 +262,93 @@ def test_memory_goes_with_the_exchange_and_not_with_others(play: Play, filtered:
     assert routed(client, "a")
 
 
+LASTING = {"durable": True, "x_cache_size": 3, "x_cache_ttl": 60_000, "x_cache_persistence": "disk"}
+
+
+@pytest.fixture(params=["memory", "disk"])
+def restarted(request: pytest.FixtureRequest, client: Client) -> str:
+    """An exchange x that lasts, and leads to q."""
+    client.exchange("x", "x-message-deduplication", **(LASTING | {"x_cache_persistence": request.param}))
+    client.queue(durable=True)
+    client.bind("q", "x")
+    kept: str = request.param
+    return kept
+
+
+@pytest.mark.parametrize("end", ["kill", "stop", "checkpoint"])
+def test_what_is_on_disk_outlasts_the_broker(play: Play, client: Client, restarted: str, end: str) -> None:
+    """The oldest goes first and each has its time, also after two restarts."""
+    assert [routed(client, key) for key in "abcd"] == [True] * 4  # a has gone
+    assert routed(client, "short", x_cache_ttl=5_000)  # and b
+    if end == "checkpoint":
+        play.later(5_000, step=1_000)
+    lasts = restarted == "disk"
+    for _ in range(2):
+        play.restart(kill=end != "stop")
+        client = play.connect()
+        if lasts:
+            assert [routed(client, key) for key in "cd"] == [False, False]
+    assert routed(client, "short") is (not lasts or end == "checkpoint")
+    play.later(5_000)
+    assert routed(client, "b") and routed(client, "e")  # c and d go
+    play.restart()
+    client = play.connect()
+    assert routed(client, "b") is not lasts
+    assert routed(client, "c")
+    play.later(61_000)
+    play.restart()
+    client = play.connect()
+    assert routed(client, "b")
+
+
+@pytest.mark.parametrize("end", ["kill", "stop", "checkpoint"])
+def test_a_lasting_memory_goes_with_its_exchange(play: Play, client: Client, end: str) -> None:
+    client.queue(durable=True)
+    for name in ("x", "y"):
+        client.exchange(name, "x-message-deduplication", **LASTING)
+        client.bind("q", name)
+        send(client, b"m", "a", "", name)
+    if end == "checkpoint":
+        play.later(5_000, step=1_000)
+    client.ask(m.ExchangeDelete("x"), m.ExchangeDeleteOk)
+    client.exchange("x", "x-message-deduplication", **LASTING)
+    client.bind("q", "x")
+    client.drain()
+    play.restart(kill=end != "stop")
+    client = play.connect()
+    assert routed(client, "a")
+    send(client, b"m", "a", "", "y")
+    assert client.drain() == []
+    play.later(5_000, step=1_000)
+    play.restart()
+    client = play.connect()
+    assert not routed(client, "a")
+
+
+def test_a_key_lasts_with_its_message(play: Play, client: Client) -> None:
+    client.exchange("x", "x-message-deduplication", **LASTING)
+    client.queue(durable=True)
+    client.bind("q", "x")
+    client.confirms()
+    send(client, b"m", "a", "", "x", delivery_mode=2)
+    client.expect(m.BasicAck(1))
+    play.restart()
+    client = play.connect()
+    send(client, b"again", "a", "", "x", delivery_mode=2)
+    assert client.drain() == [b"m"]
+
+
+def test_declared_to_last_or_not(client: Client) -> None:
+    client.exchange("x", "x-message-deduplication", **LASTING)
+    arguments = {"x-cache-size": 3, "x-cache-ttl": 60_000, "x-cache-persistence": "memory"}
+    client.refused(
+        m.ExchangeDeclare("x", "x-message-deduplication", durable=True, arguments=arguments),
+        code=ReplyCode.PRECONDITION_FAILED,
+        text="inequivalent arg 'x-cache-persistence' for exchange 'x' in vhost '/': "
+        "received 'memory' but current is 'disk'",
+    )
+
+
 def test_transactions_are_seen_when_they_are_committed(filtered: Client) -> None:
     client = filtered
     client.ask(m.TxSelect(), m.TxSelectOk)
@@ -284,8 +371,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "Invalid argument, 'x-cache-persistence' must be either 'disk' or 'memory'",
     ),
     (
-        {"x-cache-size": 1, "x-cache-persistence": "disk"},
-        "'x-cache-persistence' can only be 'memory' here: a deduplication queue lasts",
+        {"x-cache-size": 1_000_001, "x-cache-persistence": "disk"},
+        "exchange setting cache_size is a whole number from 1 to 1000000, not 1000001",
     ),
 ]
 
