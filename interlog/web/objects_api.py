@@ -25,6 +25,12 @@ _KINDS: Final = {
     "dedupe": "x-message-deduplication",
 }
 _DELAYED: Final = "x-delayed-message"
+_EXCHANGE_SETTINGS: Final = (
+    ("hash_header", "hash-header"),
+    ("hash_property", "hash-property"),
+    ("cache_size", "x-cache-size"),
+    ("cache_ttl_ms", "x-cache-ttl"),
+)
 _STREAM_SIZES: Final = (
     ("retention_bytes", "x-max-length-bytes"),
     ("segment_bytes", "x-stream-max-segment-size-bytes"),
@@ -149,8 +155,22 @@ def _exchange(exchange: Exchange) -> dict[str, Any]:
         "durable": exchange.durable,
         "auto_delete": exchange.auto_delete,
         "internal": exchange.internal,
-        "arguments": exchange.settings.get(DECLARED) or {},
+        "arguments": _exchange_arguments(exchange),
     }
+
+
+def _exchange_arguments(exchange: Exchange) -> dict[str, Any]:
+    """What it was declared with by AMQP, or would be."""
+    settings = exchange.settings
+    arguments = dict(settings.get(DECLARED) or {})
+    arguments |= {argument: settings[name] for name, argument in _EXCHANGE_SETTINGS if name in settings}
+    if settings.get("cache_lasts"):
+        arguments["x-cache-persistence"] = "disk"
+    if exchange.alternate is not None:
+        arguments["alternate-exchange"] = exchange.alternate
+    if exchange.delayed:
+        arguments["x-delayed-type"] = _KINDS.get(exchange.kind, exchange.kind)
+    return arguments
 
 
 def _binding(namespace: str, binding: Binding) -> dict[str, Any]:

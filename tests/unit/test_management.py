@@ -395,7 +395,8 @@ def test_queues_exchanges_and_bindings_are_shown(bench: Bench) -> None:
     core.work_queues.declare("/", "q", durable=True, settings={"declared": {"x-max-length": 5}, "max_length": 5})
     core.topics.create("/", "s", settings={"retention_ms": 7_200_000, "retention_bytes": 5, "segment_bytes": 1 << 20})
     core.policies.put("/", "o", "^s", {"retention_bytes": 3}, operator=True)
-    core.exchanges.declare("/", "e", "topic", delayed=True, settings={"declared": {"x-delayed-type": "topic"}})
+    core.exchanges.declare("/", "e", "topic", delayed=True, alternate="amq.fanout", settings={"declared": {"x-a": 1}})
+    core.exchanges.declare("/", "d", "dedupe", settings={"cache_size": 5, "cache_ttl_ms": 6, "cache_lasts": True})
     core.exchanges.bind("/", "e", "q", "a.*", {"x": 1})
     core.policies.put("/", "p", "^q", {"max_length": 3})
     status, (queue, stream) = bench.ask("GET", "/api/queues")
@@ -410,7 +411,9 @@ def test_queues_exchanges_and_bindings_are_shown(bench: Bench) -> None:
     assert bench.ask("GET", "/api/queues/%2F/none")[0] == bench.ask("GET", "/api/queues/none")[0] == 404
     exchanges = {one["name"]: one for one in bench.ask("GET", "/api/exchanges/%2F")[1]}
     assert {"", "amq.direct", "amq.topic", "e"} <= exchanges.keys()
-    assert (exchanges["e"]["type"], exchanges["e"]["arguments"]) == ("x-delayed-message", {"x-delayed-type": "topic"})
+    assert exchanges["e"]["type"] == "x-delayed-message"
+    assert exchanges["e"]["arguments"] == {"x-a": 1, "x-delayed-type": "topic", "alternate-exchange": "amq.fanout"}
+    assert exchanges["d"]["arguments"] == {"x-cache-size": 5, "x-cache-ttl": 6, "x-cache-persistence": "disk"}
     assert bench.ask("GET", "/api/exchanges/%2F/e") == (200, exchanges["e"])
     assert bench.ask("GET", "/api/exchanges/%2F/amq.default") == (200, exchanges[""])
     assert bench.ask("GET", "/api/exchanges/%2F/none")[0] == 404
