@@ -14,8 +14,8 @@ from interlog.core.cursors import Cursors
 from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.producers import Producers
 from interlog.core.queue_state import QueuesSection
-from interlog.core.share_partitions import SharePartitions
 from interlog.core.seen_keys import Memories
+from interlog.core.share_partitions import SharePartitions
 from interlog.core.timers import Timers, timers_in
 from interlog.core.transaction_entries import Forget, Period, ProducerIds, decode
 from interlog.core.transactions import Transactions
