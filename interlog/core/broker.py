@@ -241,7 +241,7 @@ class Core:
                 storage,
                 recovered.checkpoint,
                 sections,
-                CorePolicy(storage, self.catalog, self._states),
+                CorePolicy(storage, self.catalog, self._states, self.policies, settings.segment_bytes),
                 self.clock,
                 self._worker,
                 HousekeepingSettings(

@@ -1,26 +1,32 @@
 """What the journal's background work must know of partitions: which offsets are wanted, and what is compacted."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from interlog.core.catalog import Catalog
-from interlog.core.catalog_objects import QueueItem
+from interlog.core.catalog_objects import QueueItem, TopicItem
 from interlog.core.delays import PARTITION as DELAYS
+from interlog.core.policies import Policies
 from interlog.core.queue_state import QueuesSection
 from interlog.core.ranges import Cover
-from interlog.core.topic_settings import compaction_of
+from interlog.core.topic_settings import compaction_of, settings_of
 from interlog.journal.compaction import CompactionSettings
 from interlog.journal.partition import Partition
-from interlog.journal.settle import Wanted
+from interlog.journal.settle import SegmentLimits, Wanted
 from interlog.journal.storage import Storage
 
 _WANTED = {Cover.ALL: Wanted.NONE, Cover.SOME: Wanted.SOME, Cover.NONE: Wanted.ALL}
 
 
 class CorePolicy:
-    def __init__(self, storage: Storage, catalog: Catalog, states: QueuesSection) -> None:
+    def __init__(
+        self, storage: Storage, catalog: Catalog, states: QueuesSection, policies: Policies, segment_bytes: int
+    ) -> None:
         self._storage = storage
         self._catalog = catalog
         self._states = states
+        self._policies = policies
+        self._segment_bytes = segment_bytes  # where nobody says otherwise
 
     def _is_queue(self, partition: int) -> bool:
         return partition == DELAYS or isinstance(self._catalog.owner(partition), QueueItem)
@@ -45,10 +51,20 @@ class CorePolicy:
                 for partition in item.partitions:
                     yield partitions[partition]
 
+    def segment_limits(self, partition: int) -> SegmentLimits:
+        item = self._catalog.owner(partition)
+        return self._limits_of(item) if isinstance(item, TopicItem) else SegmentLimits(self._segment_bytes)
+
+    def _limits_of(self, item: TopicItem) -> SegmentLimits:
+        policy = self._policies.of_queue(item.namespace, item.name, "stream")
+        settings = settings_of(item.settings, {"segment_bytes": self._segment_bytes, **policy})
+        return SegmentLimits(settings.segment_bytes, settings.segment_ms)
+
     def compacted(self) -> Iterator[tuple[Partition, CompactionSettings]]:
         partitions = self._storage.partitions
         for item in self._catalog.topics():
             settings = compaction_of(item.settings)
             if settings is not None:
+                settings = replace(settings, segment_bytes=self._limits_of(item).bytes)
                 for partition in item.partitions:
                     yield partitions[partition], settings

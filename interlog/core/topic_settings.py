@@ -11,6 +11,7 @@ from typing import Any, Final
 from interlog.base.errors import InvalidError
 from interlog.journal.codecs import Codec
 from interlog.journal.compaction import CompactionSettings
+from interlog.journal.segment import SEGMENT_BYTES
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
@@ -20,7 +21,7 @@ _MAX_I64: Final = (1 << 63) - 1
 _NUMBERS: Final = {
     "retention_ms": (-1, _MAX_I64, 7 * _DAY_MS),
     "retention_bytes": (-1, _MAX_I64, -1),
-    "segment_bytes": (1024, (1 << 31) - 1, 256 << 20),
+    "segment_bytes": (1024, (1 << 31) - 1, SEGMENT_BYTES),
     "segment_ms": (1, _MAX_I64, 7 * _DAY_MS),
     "min_compaction_lag_ms": (0, _MAX_I64, 0),
     "delete_retention_ms": (0, _MAX_I64, _DAY_MS),

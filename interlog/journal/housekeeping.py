@@ -31,6 +31,7 @@ from interlog.journal.settle import (
     Installed,
     Made,
     RewritePlan,
+    SegmentLimits,
     SettlePlan,
     Wanted,
     execute_rewrite,
@@ -60,6 +61,8 @@ class Policy(Protocol):
         ...
 
     def queue_partitions(self) -> Iterable[Partition]: ...
+
+    def segment_limits(self, partition: int) -> SegmentLimits: ...
 
     def compacted(self) -> Iterable[tuple[Partition, CompactionSettings]]: ...
 
@@ -158,7 +161,7 @@ class Housekeeper:
                 info.number,
                 journal.file(info.number),
                 self._policy.wanted,
-                segment_bytes=self._settings.segment_bytes,
+                self._policy.segment_limits,
             )
             if not plan.jobs:
                 self._settled.append(info.number)

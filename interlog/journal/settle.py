@@ -42,6 +42,17 @@ Alive = Callable[[int, int, int], int]
 Ranges = list[tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class SegmentLimits:
+    """How much a partition's segments hold: of bytes, and of time where small ones are merged."""
+
+    bytes: int = SEGMENT_BYTES
+    ms: int = SEGMENT_MS
+
+
+LimitsOf = Callable[[int], SegmentLimits]  # a partition's
+
+
 @dataclass(slots=True)
 class SettleJob:
     partition: Partition
@@ -50,6 +61,7 @@ class SettleJob:
     ranges: Ranges  # the offsets that are wanted
     epochs: list[tuple[int, int]]
     generation: int
+    segment_bytes: int
 
 
 @dataclass(slots=True)
@@ -57,7 +69,6 @@ class SettlePlan:
     file: int
     journal: File
     jobs: list[SettleJob]
-    segment_bytes: int
 
 
 @dataclass(slots=True)
@@ -126,9 +137,7 @@ def plan_settle(
     file: int,
     journal: File,
     wanted_range: WantedRange,
-    *,
-    segment_bytes: int = SEGMENT_BYTES,
-    segment_ms: int = SEGMENT_MS,
+    limits_of: LimitsOf = lambda partition: SegmentLimits(),
 ) -> SettlePlan:
     """For a journal file that is closed; files settle in their order. Partitions may be planned in several calls."""
     jobs = []
@@ -141,24 +150,25 @@ def plan_settle(
         windows = [window for window in windows if window.file == file]
         first = max(windows[0].base, partition.log_start)
         ranges = wanted_ranges(wanted_range, partition.id, first, windows[-1].last)
-        sources = _to_merge(partition, windows, ranges, segment_bytes, segment_ms) if ranges else []
-        jobs.append(SettleJob(partition, windows, sources, ranges, list(partition.epochs), partition.next_generation()))
-    return SettlePlan(file, journal, jobs, segment_bytes)
+        limits = limits_of(partition.id)
+        sources = _to_merge(partition, windows, ranges, limits) if ranges else []
+        epochs, generation = list(partition.epochs), partition.next_generation()
+        jobs.append(SettleJob(partition, windows, sources, ranges, epochs, generation, limits.bytes))
+    return SettlePlan(file, journal, jobs)
 
 
-def _to_merge(
-    partition: Partition, windows: list[Window], ranges: Ranges, segment_bytes: int, segment_ms: int
-) -> list[Segment]:
+def _to_merge(partition: Partition, windows: list[Window], ranges: Ranges, limits: SegmentLimits) -> list[Segment]:
     """The last segments, as far as each is not larger than what is written after it: every byte is then copied a
-    few times only, and a partition has few small segments. Not over more than segment_ms, for retention's sake."""
+    few times only, and a partition has few small segments. Not over more time than there may be, for retention's sake.
+    """
     offsets = windows[-1].last + 1 - windows[0].base
     wanted = sum(last + 1 - first for first, last in ranges)
     total = sum(window.bytes for window in windows) * wanted // max(offsets, 1)
     newest = max(window.max_timestamp_ms for window in windows)
     sources: list[Segment] = []
     for segment in reversed(partition.segments):
-        small = segment.bytes <= max(total, _SMALL_BYTES) and segment.bytes + total <= segment_bytes
-        if not small or segment.claimed or newest - segment.first_timestamp_ms > segment_ms:
+        small = segment.bytes <= max(total, _SMALL_BYTES) and segment.bytes + total <= limits.bytes
+        if not small or segment.claimed or newest - segment.first_timestamp_ms > limits.ms:
             break
         sources.insert(0, segment)
         segment.claimed = True
@@ -170,7 +180,7 @@ def execute_settle(store: SegmentStore, plan: SettlePlan) -> list[Made]:
     """On a worker's thread. Never raises: each job's error stands in its place."""
     made: list[Made] = []
     for job in plan.jobs:
-        writer = SegmentWriter(store, job.partition.id, job.generation, plan.segment_bytes)
+        writer = SegmentWriter(store, job.partition.id, job.generation, job.segment_bytes)
         try:
             for segment in job.sources:
                 writer.add_segment(segment)

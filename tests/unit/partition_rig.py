@@ -7,8 +7,17 @@ from interlog.journal import batch as batches
 from interlog.journal.files import DiskFiles, File
 from interlog.journal.partition import Partition, Slice, slice_bytes
 from interlog.journal.record import Record
-from interlog.journal.segment import Readers
-from interlog.journal.settle import Installed, Wanted, WantedRange, execute_settle, install_settle, plan_settle
+from interlog.journal.segment import SEGMENT_BYTES, Readers
+from interlog.journal.settle import (
+    SEGMENT_MS,
+    Installed,
+    SegmentLimits,
+    Wanted,
+    WantedRange,
+    execute_settle,
+    install_settle,
+    plan_settle,
+)
 from interlog.journal.store import LocalStore
 from interlog.journal.tail import Tail
 
@@ -58,8 +67,18 @@ class Rig:
             taken, header.base_offset, header.last_offset, header.max_timestamp_ms, self.file, position
         )
 
-    def settle(self, file: int, ask: WantedRange | None = None, **limits: int) -> Installed:
-        plan = plan_settle(self.partitions.values(), file, self.journal(file), ask or all_wanted, **limits)
+    def settle(
+        self,
+        file: int,
+        ask: WantedRange | None = None,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        segment_ms: int = SEGMENT_MS,
+    ) -> Installed:
+        limits = SegmentLimits(segment_bytes, segment_ms)
+        plan = plan_settle(
+            self.partitions.values(), file, self.journal(file), ask or all_wanted, lambda partition: limits
+        )
         return install_settle(plan, execute_settle(self.store, plan))
 
     def delete(self, installed: Installed) -> None:

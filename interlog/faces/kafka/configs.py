@@ -219,7 +219,7 @@ _ROWS: Final = (
     _ignored("segment.jitter.ms", _LONG, "0", "log.roll.jitter.ms", "Segments are not closed all at once.", least=0),
     _acts(
         "segment.ms", _LONG, "segment_ms", "log.roll.ms",
-        "How long a time one segment may hold. Retention by age drops whole ones.", least=1,
+        "Over how long a time small segments are merged. Retention by age drops whole ones.", least=1,
     ),
     _ignored(
         "unclean.leader.election.enable", _BOOLEAN, "false", "unclean.leader.election.enable", _NO_REPLICAS

@@ -295,6 +295,41 @@ def test_what_is_neither_deleted_nor_compacted_stays(play: Play, client: Client)
     assert a.offset(client, a.EARLIEST) > 0
 
 
+def fill(play: Play, client: Client) -> None:
+    """More than one journal file holds, all at one time."""
+    for _ in range(100):
+        a.send(client, [record(play, bytes(4_000))])
+    play.advance(1_000)
+
+
+def segments(play: Play) -> list[int]:
+    """The bytes of each."""
+    (number,) = play.core.catalog.topic("/", "t").partitions
+    return [segment.bytes for segment in play.core.storage.partition(number).segments]
+
+
+def test_how_large_segments_grow(play: Play, client: Client) -> None:
+    put(client, retention_ms="-1")
+    fill(play, client)
+    assert len(segments(play)) == 1
+    put(client, segment_bytes="50000")
+    fill(play, client)
+    before, *later = segments(play)
+    assert before > 200_000
+    assert len(later) >= 4
+    assert max(later) <= 50_000
+
+
+@pytest.mark.parametrize(("segment_ms", "merges"), [(10 * MINUTE_MS, True), (MINUTE_MS, False)])
+def test_over_how_much_time_segments_are_merged(play: Play, client: Client, segment_ms: int, merges: bool) -> None:
+    put(client, retention_ms="-1", segment_ms=str(segment_ms))
+    fill(play, client)
+    (before,) = segments(play)
+    play.clock.advance(2 * MINUTE_MS)
+    fill(play, client)
+    assert (segments(play)[0] > before) == merges
+
+
 def test_a_compacted_topic_takes_keys_only(play: Play, client: Client) -> None:
     assert a.send(client, [record(play, key=None)]).error_code == 0
     put(client, cleanup_policy="compact")
