@@ -9,7 +9,7 @@ from pathlib import Path
 
 _GO = re.compile(r"^\s*(?:=== RUN|--- (PASS|FAIL|SKIP):)\s+(\S+)")
 _PROGRAM = re.compile(r"^\|\s*(\w+)\s+\|\s+(PASSED|FAILED|SKIPPED)\s+\|[^|]*\|\s*(.*)")
-_SAID = re.compile(r"^### Test .*\n(.*)", re.MULTILINE)
+_SAID = re.compile(r'^### Test "(\w+).*\n(.*)', re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -90,7 +90,7 @@ def read_each(output: str, result: Result, name: str) -> None:
         result.add(row[1], row[2].lower(), row[3])
     if not found:
         said = _SAID.search(_COLOURS.sub("", output))
-        result.add(name, "failed", said[1] if said else "did not end")
+        result.add(*((said[1], "failed", said[2]) if said else (name, "failed", "did not end")))
 
 
 def keep(folder: Path, result: Result) -> None:
