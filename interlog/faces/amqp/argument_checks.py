@@ -4,8 +4,9 @@ Comes in: a table as the client sent it, and what is known of each argument for 
 settings. RabbitMQ looks at what belongs to the type first, and then for what belongs to another; so it is done here.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from interlog.faces.amqp.errors import invalid_argument, precondition, subject
 from interlog.faces.amqp.values import type_name
@@ -14,6 +15,16 @@ Table = Mapping[str, Any]
 Check = Callable[[Any], str]  # what is wrong, in RabbitMQ's words; nothing if all is well
 # The argument, the core's setting (none: accepted, and without effect on one node), and what it may be.
 Known = Mapping[str, tuple[str, Check]]
+
+
+_PERIOD: Final = re.compile(r"([0-9]{1,12})([YMDhms])")
+_SECONDS: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
+
+
+def period_ms(text: str) -> int | None:
+    """How long "7D" is; None if it is no such text."""
+    found = _PERIOD.fullmatch(text)
+    return None if found is None else int(found[1]) * _SECONDS[found[2]] * 1_000
 
 
 def number(least: int, most: int, too_large: str = "{{value_too_large,{}}}") -> Check:

@@ -4,12 +4,11 @@ Comes in: a table as the client sent it. Goes out: settings of a queue or a stre
 is wrong, or belongs to another type of queue. What nobody knows is kept and says nothing.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from interlog.core.queue_settings import DECLARED, MAX_MS, OVERFLOWS
-from interlog.faces.amqp.argument_checks import Known, Table, checked, flag, number, one_of, text
+from interlog.faces.amqp.argument_checks import Known, Table, checked, flag, number, one_of, period_ms, text
 from interlog.faces.amqp.errors import argument as both
 from interlog.faces.amqp.errors import inequivalent, invalid_argument, precondition, subject
 from interlog.faces.amqp.values import type_name
@@ -19,11 +18,9 @@ _DEAD_LETTERS: Final = "x-dead-letter-exchange"
 
 
 def _age(value: Any) -> str:
-    return text(value) or ("" if _AGE.fullmatch(value) and int(value[:-1]) else "invalid_max_age")
+    return text(value) or ("" if period_ms(value) else "invalid_max_age")
 
 
-_AGE: Final = re.compile(r"([0-9]{1,12})([YMDhms])")
-_AGES: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 _COUNT: Final = number(0, 1 << 62)
 _GROUP: Final = number(1, 1 << 31)
 _LOCATORS: Final = ("client-local", "balanced", "random", "least-leaders")
@@ -104,7 +101,7 @@ def stream_settings(name: str, vhost: str, arguments: Table) -> dict[str, Any]:
     settings = checked(_KNOWN, "stream", name, vhost, arguments)
     age = settings.get("retention_ms")
     if age is not None:
-        settings["retention_ms"] = int(age[:-1]) * _AGES[age[-1]] * 1_000
+        settings["retention_ms"] = period_ms(age)
     elif "retention_bytes" not in settings:
         settings["retention_ms"] = -1  # a stream without limits keeps everything
     if "segment_bytes" in settings:

@@ -4,15 +4,12 @@ Comes in: a table as the client sent it. Goes out: what the consumer asks for, o
 wrong, or belongs to another type of queue.
 """
 
-import re
 from typing import Any, Final
 
 from interlog.core.queue_settings import MAX_MS
-from interlog.faces.amqp.argument_checks import Known, Table, checked, flag, number
+from interlog.faces.amqp.argument_checks import Known, Table, checked, flag, number, period_ms
 from interlog.faces.amqp.errors import erlang
 from interlog.faces.amqp.values import Timestamp, type_name
-
-INTERVAL: Final = re.compile(r"([0-9]{1,12})([YMDhms])")
 
 
 def _anything(value: Any) -> str:
@@ -27,7 +24,7 @@ def _integer(value: Any) -> str:
 def _offset(value: Any) -> str:
     """A word, a number, a time, or how far back."""
     if isinstance(value, str):
-        sound = value in ("first", "last", "next") or INTERVAL.fullmatch(value) is not None
+        sound = value in ("first", "last", "next") or period_ms(value) is not None
     else:
         sound = isinstance(value, Timestamp) or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
     return "" if sound else f"{{invalid_stream_offset_arg,{{{type_name(value)},{erlang(value)}}}}}"

@@ -14,8 +14,9 @@ from interlog.core.deaths import header
 from interlog.core.topics import Topic, Watch
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
+from interlog.faces.amqp.argument_checks import period_ms
 from interlog.faces.amqp.consumer import UNLIMITED
-from interlog.faces.amqp.consumer_arguments import INTERVAL, consumer_settings
+from interlog.faces.amqp.consumer_arguments import consumer_settings
 from interlog.faces.amqp.errors import ReplyCode, precondition
 from interlog.faces.amqp.messages import Deliveries
 from interlog.faces.amqp.values import Timestamp
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 log = get_log("amqp")
 
 READ_BYTES: Final = 256 << 10
-_SECONDS: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 _FILTER_VALUE: Final = b"x-stream-filter-value"
 
 
@@ -72,9 +72,9 @@ def _start(channel: "Channel", topic: Topic, offset: Any) -> list[int]:
         return [max(topic.log_start(index), topic.log_end(index) - 1) for index in partitions]
     if offset == "next":
         return [topic.log_end(index) for index in partitions]
-    found = INTERVAL.fullmatch(offset)
-    assert found is not None, "the arguments have been checked"
-    since_ms = channel.connection.now_ms - int(found[1]) * _SECONDS[found[2]] * 1_000
+    back_ms = period_ms(offset)
+    assert back_ms is not None, "the arguments have been checked"
+    since_ms = channel.connection.now_ms - back_ms
     return [_at_time(topic, index, since_ms) for index in partitions]
 
 
