@@ -11,7 +11,8 @@ import confluent_kafka as ck
 
 def main() -> None:
     address, source, target, name = sys.argv[1:]
-    quick = {"bootstrap.servers": address, "retry.backoff.ms": 20}
+    quick = {"bootstrap.servers": address, "retry.backoff.ms": 20, "reconnect.backoff.ms": 10}
+    quick["reconnect.backoff.max.ms"] = 50
     consumer = ck.Consumer(
         {
             **quick,

@@ -3,9 +3,11 @@
 import random
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from confluent_kafka.admin import OffsetSpec
 from interlog.testing import RunningBroker, running
 from tests.interop.confluent import PATIENCE_SECONDS, admin_of, consumer_of, create, produce, read, take, told
 from tests.interop.cutter import Cutter
+from tests.served import Serve
 
 
 @pytest.fixture
@@ -206,6 +209,62 @@ def test_every_square_is_written_once_whoever_is_killed(address: str) -> None:
     for message in found:
         by_key.setdefault(message.key(), []).append(int(message.value() or b""))
     assert all(numbers == sorted(numbers) for numbers in by_key.values()), "in order, too"
+
+
+def test_every_square_is_written_once_though_the_broker_is_killed(serve: Serve, tmp_path: Path) -> None:
+    """The broker is killed three times while one worker writes squares and a producer numbers; nobody starts anew.
+
+    A worker that gives up is followed by another, as whoever runs workers would do it.
+    """
+    count, kills = 400, 3
+    rng = random.Random(6)
+    data = tmp_path / "data"
+    broker = serve(data=data)
+    address = broker.addresses()["kafka"]
+    port = address.rpartition(":")[2]
+    for topic in ("numbers", "squares"):
+        create(address, topic, 2)
+    refused: list[ck.KafkaError] = []
+    producer = ck.Producer(told(address, {"enable.idempotence": True, "linger.ms": 0, "log_level": 0}))
+    numbers = iter(range(count))
+    over = threading.Event()
+
+    def supervise() -> None:
+        while not over.is_set():
+            with worker(address, "squarer") as process:
+                while process.poll() is None and not over.wait(0.02):
+                    pass
+
+    def delivered(error: ck.KafkaError | None, _: ck.Message) -> None:
+        if error is not None:
+            refused.append(error)
+
+    def send(some: int) -> None:
+        for number in islice(numbers, some):
+            producer.produce("numbers", b"%d" % number, on_delivery=delivered)
+            producer.poll(0)
+
+    supervisor = threading.Thread(target=supervise)
+    supervisor.start()
+    try:
+        for _ in range(kills):
+            send(count // (kills + 1))
+            producer.poll(0.2 + rng.random() * 0.4)
+            broker.process.kill()
+            broker.process.wait()
+            broker = serve("--kafka-port", port, data=data)
+            broker.addresses()
+        send(count)
+        assert producer.flush(PATIENCE_SECONDS) == 0 and not refused
+        with consumer_of(address, "check", isolation_level="read_committed") as consumer:
+            consumer.subscribe(["squares"])
+            found = take(consumer, count)
+            rest = consumer.consume(1, 0.3)
+    finally:
+        over.set()
+        supervisor.join()
+    assert Counter(int(message.value() or b"") for message in found) == Counter(n**2 for n in range(count))
+    assert rest == []
 
 
 def test_an_idempotent_producer_goes_on_where_its_connection_broke() -> None:
