@@ -41,6 +41,19 @@ def grow(address: str, topic: str, partitions: int) -> None:
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(PATIENCE_SECONDS)
 
 
+def empty(address: str) -> None:
+    """Delete all there is of topics and of groups that nobody is in."""
+    admin = admin_of(address)
+    groups = [one.group_id for one in admin.list_consumer_groups().result(PATIENCE_SECONDS).valid]
+    topics = [name for name in admin.list_topics(timeout=PATIENCE_SECONDS).topics if not name.startswith("__")]
+    for futures in (
+        admin.delete_topics(topics) if topics else {},
+        admin.delete_consumer_groups(groups) if groups else {},
+    ):
+        for future in futures.values():
+            future.exception(PATIENCE_SECONDS)  # a group with members stays
+
+
 def produce(address: str, topic: str, records: Iterable[Mapping[str, Any]], **settings: Any) -> list[ck.Message]:
     """Each record is what `Producer.produce` takes. The records as they were acknowledged, in that order."""
     done: list[ck.Message] = []

@@ -1,7 +1,10 @@
-"""Real clients against a real broker: ours, or the RabbitMQ at INTEROP_AMQP_URL, to see that the tests are right.
+"""Real clients against a real broker: ours, or a RabbitMQ or Kafka that is given, to see that the tests are right.
 
 python -m tests.peers.rabbitmq --port 5673 &
 INTEROP_AMQP_URL=amqp://guest:guest@127.0.0.1:5673/ python3 dev.py test tests/interop
+
+python -m tests.peers.kafka --port 9093 &
+INTEROP_KAFKA=127.0.0.1:9093 python3 dev.py test -n 0 tests/interop/test_confluent_kafka.py  (its topics are deleted)
 """
 
 import itertools
@@ -22,6 +25,19 @@ def amqp_url(request: pytest.FixtureRequest) -> str:
         return given
     url: str = request.getfixturevalue("shared_broker").amqp_url
     return url
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest) -> str:
+    """Where Kafka clients find a broker of ours with nothing in it."""
+    given = os.environ.get("INTEROP_KAFKA")
+    if given:
+        from tests.interop.confluent import empty
+
+        empty(given)
+        return given
+    address: str = request.getfixturevalue("shared_broker").kafka_address
+    return address
 
 
 @pytest.fixture

@@ -19,8 +19,6 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from interlog.testing import RunningBroker
-
 PATIENCE_SECONDS = 20
 QUICK = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 100, "fetch_max_wait_ms": 100}
 
@@ -30,11 +28,6 @@ def run(work: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait_for(work, PATIENCE_SECONDS)
 
     asyncio.run(patient())
-
-
-@pytest.fixture
-def address(shared_broker: RunningBroker) -> str:
-    return shared_broker.kafka_address
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """Consumer groups of confluent-kafka: members that join, leave, die and stall, with all three ways to share out."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -41,7 +42,11 @@ def quick() -> Iterator[RunningBroker]:
 
 
 @pytest.fixture
-def address(quick: RunningBroker) -> str:
+def address(request: pytest.FixtureRequest) -> str:
+    given = os.environ.get("INTEROP_KAFKA")
+    if given:
+        return given
+    quick: RunningBroker = request.getfixturevalue("quick")
     return quick.kafka_address
 
 

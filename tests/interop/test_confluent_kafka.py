@@ -34,11 +34,6 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 @pytest.fixture
-def address(shared_broker: RunningBroker) -> str:
-    return shared_broker.kafka_address
-
-
-@pytest.fixture
 def admin(address: str) -> AdminClient:
     return admin_of(address)
 
@@ -87,6 +82,15 @@ def test_what_is_too_large_is_refused_and_what_follows_is_not(address: str) -> N
     assert producer.flush(PATIENCE_SECONDS) == 0
     assert refused == [ck.KafkaError.MSG_SIZE_TOO_LARGE]
     assert [message.value() for message in read(address, "small", 1)] == [b"fits"]
+
+
+def test_a_message_of_twenty_megabytes_beside_small_ones(address: str) -> None:
+    large = bytes(range(256)) * (20 << 12)
+    create(address, "large", config={"max.message.bytes": str(30 << 20)})
+    values = [b"before", large, b"after"]
+    produce(address, "large", ({"value": value} for value in values), **{"message.max.bytes": 30 << 20, "linger.ms": 0})
+    settings = {"fetch_max_bytes": 40 << 20, "receive_message_max_bytes": 60 << 20}
+    assert [one.value() for one in read(address, "large", 3, **settings)] == values
 
 
 def test_many_partitions_keep_the_order_of_each_key(address: str) -> None:

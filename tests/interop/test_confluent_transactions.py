@@ -15,15 +15,10 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import OffsetSpec
 
-from interlog.testing import RunningBroker, running
+from interlog.testing import running
 from tests.interop.confluent import PATIENCE_SECONDS, admin_of, consumer_of, create, produce, read, take, told
 from tests.interop.cutter import Cutter
 from tests.served import Serve
-
-
-@pytest.fixture
-def address(shared_broker: RunningBroker) -> str:
-    return shared_broker.kafka_address
 
 
 def transactional(address: str, name: str, **more: Any) -> ck.Producer:

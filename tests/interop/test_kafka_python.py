@@ -24,16 +24,9 @@ from kafka.admin import (
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from interlog.testing import RunningBroker
-
 PATIENCE_SECONDS = 15
 QUICK = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 100, "fetch_max_wait_ms": 100, "retry_backoff_ms": 20}
 PARTITION = kafka.TopicPartition("log", 0)
-
-
-@pytest.fixture
-def address(shared_broker: RunningBroker) -> str:
-    return shared_broker.kafka_address
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from interlog.testing import RunningBroker
 from tests.served import ROOT
 
 PROGRAM = Path(__file__).parent / "node" / "kafka.js"
@@ -27,9 +26,9 @@ def test_there_is_work_to_do() -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_kafkajs_at_work(scenario: str, shared_broker: RunningBroker) -> None:
+def test_kafkajs_at_work(scenario: str, address: str) -> None:
     result = subprocess.run(
-        ["node", str(PROGRAM), scenario, shared_broker.kafka_address],
+        ["node", str(PROGRAM), scenario, address],
         env={**os.environ, "NODE_PATH": str(MODULES), "KAFKAJS_NO_PARTITIONER_WARNING": "1"},
         capture_output=True,
         text=True,
