@@ -5,7 +5,7 @@ the kernel copies ranges from file to socket (sendfile); over TLS, or where a fi
 read piece by piece.
 
 The transport keeps the order: as long as it holds bytes of its own nothing goes past it. Its buffer is told to hold
-nothing meanwhile, so that it calls (`resume_writing`) as soon as the socket has room: then `pump` goes on.
+next to nothing meanwhile, so that it calls (`resume_writing`) as soon as the socket has room: then `pump` goes on.
 """
 
 import asyncio
@@ -35,7 +35,8 @@ class Outbox:
         if plain:
             socket = transport.get_extra_info("socket")
             self._socket = -1 if socket is None else socket.fileno()
-        transport.set_write_buffer_limits(high=0)
+        # Not 0: TLS transports would pause with nothing in their buffer, and have no cause to call again.
+        transport.set_write_buffer_limits(high=1, low=0)
 
     def add(self, output: Iterable[Output]) -> None:
         self._rest.extend(output)

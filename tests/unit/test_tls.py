@@ -1,6 +1,7 @@
 """TLS ports: certificates that work and that do not, clients with and without one, handshakes that never end."""
 
 import asyncio
+import random
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
@@ -13,6 +14,8 @@ import uvloop
 import interlog
 from interlog.base.errors import SettingError
 from interlog.faces.face import Peer
+from interlog.journal.files import DiskFiles
+from interlog.journal.slices import FileRange
 from interlog.net import listener as listener_module
 from interlog.net.listener import Listener
 from interlog.net.peers import _distinguished
@@ -91,6 +94,33 @@ def test_a_face_behind_tls_is_the_same_face(run: Any, certificates: Certificates
         while net.listener.open:
             await asyncio.sleep(0)
         assert net.faces[0].lost == 1
+        net.listener.close()
+
+    run(scene())
+
+
+def test_what_lies_in_files_comes_whole_to_a_client_that_only_reads(
+    run: Any, certificates: Certificates, tmp_path: Path
+) -> None:
+    data = random.Random(1).randbytes(3_000_000)
+    path = tmp_path / "file"
+    path.write_bytes(data)
+
+    async def scene() -> None:
+        net = TlsNet(server(certificates))
+        await net.open()
+        reader, writer = await net.tls_client(client_context(certificates))
+        assert await echo(reader, writer, b"hello\n") == b"hello\n"
+        file = DiskFiles().open(path)
+        (face,) = net.faces
+        for length in (1, 65_536, 65_537, 1_000_000, 3_000_000):
+            face._output += [b"head", FileRange(file, 0, length), b"tail"]  # type: ignore[list-item]
+            face.wake()
+            assert await reader.readexactly(length + 8) == b"head" + data[:length] + b"tail"
+        file.close()
+        writer.close()
+        while net.listener.open:
+            await asyncio.sleep(0)
         net.listener.close()
 
     run(scene())
