@@ -89,7 +89,7 @@ def test_a_message_of_twenty_megabytes_beside_small_ones(address: str) -> None:
     create(address, "large", config={"max.message.bytes": str(30 << 20)})
     values = [b"before", large, b"after"]
     produce(address, "large", ({"value": value} for value in values), **{"message.max.bytes": 30 << 20, "linger.ms": 0})
-    settings = {"fetch_max_bytes": 40 << 20, "receive_message_max_bytes": 60 << 20}
+    settings: dict[str, Any] = {"fetch_max_bytes": 40 << 20, "receive_message_max_bytes": 60 << 20}
     assert [one.value() for one in read(address, "large", 3, **settings)] == values
 
 
