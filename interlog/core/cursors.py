@@ -108,7 +108,7 @@ def decode(payload: Buffer) -> tuple[CursorOperation, str, str, int, list[Commit
         for _ in range(count):
             partition, offset, leader_epoch, length = _CURSOR.unpack_from(data, at)
             at += _CURSOR.size
-            if offset < 0 or leader_epoch < -1 or length > len(data) - at:
+            if leader_epoch < -1 or length > len(data) - at:
                 raise FormatError(f"a cursor entry holds an impossible cursor of partition {partition}")
             commits.append(Commit(partition, offset, leader_epoch, data[at : at + length].decode()))
             at += length
@@ -190,7 +190,7 @@ class Cursors:
             if not 1 <= len(name.encode()) <= MAX_NAME_BYTES:
                 raise InvalidError(f"a group's name takes 1 to {MAX_NAME_BYTES} bytes, not {len(name.encode())}")
         for partition, offset, leader_epoch, metadata in commits:
-            if not (0 <= partition <= _MAX_U32 and 0 <= offset <= _MAX_I64 and -1 <= leader_epoch <= _MAX_I32):
+            if not (0 <= partition <= _MAX_U32 and -_MAX_I64 <= offset <= _MAX_I64 and -1 <= leader_epoch <= _MAX_I32):
                 raise InvalidError(f"offset {offset} of partition {partition} cannot be a cursor")
             if len(metadata) > MAX_METADATA_BYTES or len(metadata.encode()) > MAX_METADATA_BYTES:
                 raise LimitError(f"a cursor's metadata is larger than {MAX_METADATA_BYTES} bytes, the limit")

@@ -199,7 +199,7 @@ def _read_offsets(reader: _Reader) -> Offsets:
     commits = []
     for _ in reader.count(count, _OFFSET.size + 2):
         partition, offset, leader_epoch = reader.numbers(_OFFSET)
-        if offset < 0 or leader_epoch < -1:
+        if leader_epoch < -1:
             raise FormatError(f"a transaction entry holds an impossible offset of partition {partition}")
         commits.append(Commit(partition, offset, leader_epoch, reader.text()))
     return Offsets(key, group, time_ms, tuple(commits))

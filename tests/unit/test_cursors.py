@@ -65,7 +65,7 @@ def test_a_commit_of_nothing_is_no_entry() -> None:
     [
         ("", Commit(1, 1), InvalidError, "1 to 255 bytes, not 0"),
         ("é" * 128, Commit(1, 1), InvalidError, "not 256"),
-        ("g", Commit(1, -1), InvalidError, "offset -1 of partition 1"),
+        ("g", Commit(1, 1 << 63), InvalidError, "offset 9223372036854775808 of partition 1"),
         ("g", Commit(1 << 32, 1), InvalidError, "cannot be a cursor"),
         ("g", Commit(1, 1, -2), InvalidError, "cannot be a cursor"),
         ("g", Commit(1, 1, 0, "x" * 4097), LimitError, "4096 bytes"),

@@ -94,20 +94,27 @@ def test_offsets_are_fetched_in_every_version_of_many_groups(play: Play, client:
 
 def test_commits_that_are_refused_one_by_one(play: Play, client: Client) -> None:
     g.topic(play)
-    request = g.commit_request({0: 1, 1: -1, 2: 3})
+    request = g.commit_request({0: 1, 1: 2, 2: 3, 9: 4})
     request.topics[0].partitions[2].committed_metadata = "x" * 4097
     request.topics.append(oc.OffsetCommitRequestTopic("none", partitions=[oc.OffsetCommitRequestPartition(0, 1)]))
     response = client.ask(request, 9)
     assert [[one.error_code for one in topic.partitions] for topic in response.topics] == [
-        [0, ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.OFFSET_METADATA_TOO_LARGE],
+        [0, 0, ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
         [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
     ]
-    assert g.fetched(client, 0, 1, 2) == [1, -1, -1]
+    assert g.fetched(client, 0, 1, 2) == [1, 2, -1]
     assert g.commit(client, {0: 1}, group="") == [ErrorCode.INVALID_GROUP_ID]
     assert g.commit(client, {0: 1}, group="g" * 256) == [ErrorCode.INVALID_GROUP_ID]
     unknown = g.commit_request({0: 1}, name="", topic_id=bytes(15) + b"x")
     (topic,) = client.ask(unknown, 10).topics
     assert [one.error_code for one in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_ID]
+
+
+def test_offsets_that_are_none_are_kept_for_clients_that_mean_a_place_by_them(play: Play, client: Client) -> None:
+    g.topic(play)
+    assert g.commit(client, {0: -2, 1: -1, 2: 1 << 62}) == [0, 0, 0]  # kafkajs: from the earliest on, from now on
+    play.restart()
+    assert g.fetched(play.connect(), 0, 1, 2) == [-2, -1, 1 << 62]
 
 
 def test_a_commit_is_answered_once_it_lasts(play: Play, client: Client) -> None:

@@ -426,10 +426,11 @@ def test_what_takes_too_long_is_aborted(play: Play, client: Client, restarts: bo
     assert begin(client) == (producer[0], 2)
 
 
-def test_a_transaction_goes_on_after_a_kill(play: Play, client: Client) -> None:
+@pytest.mark.parametrize("offset", [3, -2])
+def test_a_transaction_goes_on_after_a_kill(play: Play, client: Client, offset: int) -> None:
     producer = begin(client)
     send(client, producer, [b"a"], 0, version=12)
-    offsets(client, producer, 3, 5)
+    offsets(client, producer, offset, 5)
     play.restart()
     client = play.connect()
     assert send(client, producer, [b"a"], 0, version=12).base_offset == 0
@@ -437,7 +438,7 @@ def test_a_transaction_goes_on_after_a_kill(play: Play, client: Client) -> None:
     assert end(client, producer, version=5).error_code == 0
     assert read(client) == ([b"a", b"b"], [])
     cursor = play.core.cursors.fetch("/", "g", play.core.topic("/", "t").item.partitions[0])
-    assert cursor is not None and cursor.offset == 3
+    assert cursor is not None and cursor.offset == offset
 
 
 # -- who may

@@ -81,8 +81,6 @@ def _commit(view: View, asked: OffsetCommitRequestPartition) -> tuple[Commit | N
         return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if len(metadata) > MAX_METADATA_BYTES or len(metadata.encode()) > MAX_METADATA_BYTES:
         return None, ErrorCode.OFFSET_METADATA_TOO_LARGE
-    if asked.committed_offset < 0:
-        return None, ErrorCode.OFFSET_OUT_OF_RANGE
     return Commit(partition.id, asked.committed_offset, max(asked.committed_leader_epoch, -1), metadata), ErrorCode.NONE
 
 
