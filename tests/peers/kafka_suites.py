@@ -26,9 +26,12 @@ def _librdkafka(place: Place) -> dict[str, str]:
     }
 
 
-_TOPICS = """#!/bin/sh
-exec java -cp "$PEER_JARS/*" org.apache.kafka.tools.TopicCommand "$@"
-"""
+def _librdkafka_files(place: Place) -> dict[str, str]:
+    """Its settings, and Kafka's own tools, which some of its tests start."""
+    start = '#!/bin/sh\nexec java -cp "$PEER_JARS/*" org.apache.kafka.tools.{}Command "$@"\n'
+    tools = {"bin/kafka-topics.sh": start.format("Topic"), "bin/kafka-acls.sh": start.format("Acl")}
+    return {"test.conf": f"bootstrap.servers={place.address}\n"} | tools
+
 
 KAFKA = (
     Suite(
@@ -85,7 +88,7 @@ KAFKA = (
         libraries=("src", "src-cpp"),
         options=("-Q", "-L", "-p1"),
         environment=_librdkafka,
-        files=lambda place: {"test.conf": f"bootstrap.servers={place.address}\n", "bin/kafka-topics.sh": _TOPICS},
+        files=_librdkafka_files,
     ),
     Suite(
         "franz-go",

@@ -41,11 +41,8 @@ def place_for(given: argparse.Namespace, workshop: Workshop, suite: Suite) -> It
     """A target for one suite, from its start to its stop."""
     folder = Path(tempfile.mkdtemp(prefix=f"{given.target}-", dir=workshop.folder))
     try:
-        with (
-            of_kafka(given, workshop, suite, folder)
-            if suite in KAFKA
-            else of_amqp(given, workshop, suite, folder) as place
-        ):
+        start = of_kafka if suite in KAFKA else of_amqp
+        with start(given, workshop, suite, folder) as place:
             yield place
     finally:
         shutil.rmtree(folder, ignore_errors=True)
