@@ -75,7 +75,8 @@ def verify(files: Files, folder: Path, repair: bool = False) -> Report:
         report.lines.append(_verdict(report, checkpoints_damaged, _can_be_rebuilt(files, info, newest, older)))
         return report
     except OSError as error:
-        where = f" {error.filename}" if error.filename else ""
+        path = error.filename2 or error.filename  # of a copy that cannot be made: where it would be
+        where = f" {path}:" if path else ""
         raise FolderError(f"The check of {folder} was broken off:{where} {error.strerror or error}.") from None
     finally:
         lock.release()

@@ -1,5 +1,6 @@
 """What can go wrong around a data folder, in the real process: each has its sentence, and nothing is made worse."""
 
+import errno
 import json
 import os
 import random
@@ -17,6 +18,8 @@ import pytest
 from interlog.base.errors import FolderError
 from interlog.base.work import ManualWorker
 from interlog.core.broker import Core
+from interlog.journal.files import DiskFiles
+from interlog.journal.verify import verify
 from tests.data_folders import (
     SMALL,
     copy,
@@ -480,6 +483,19 @@ def test_verify_of_a_folder_on_a_read_only_disk(tmp_path: Path) -> None:
         assert ended.stderr.startswith(sentence if repair else "")
         assert "Traceback" not in ended.stderr
     assert tree(data) == before
+
+
+def test_verify_without_room_for_its_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which disk has no room is told: it is not that of the folder."""
+    data = tmp_path / "data"
+    killed(data)
+
+    def no_room(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(source), None, str(target))
+
+    monkeypatch.setattr(shutil, "copyfile", no_room)
+    with pytest.raises(FolderError, match=r"was broken off: .*interlog-verify-.*/meta\.db: No space left on device\."):
+        verify(DiskFiles(), data)
 
 
 def test_repair_cuts_a_torn_end_and_nothing_whole(interlog: Run, tmp_path: Path) -> None:
