@@ -35,6 +35,11 @@ class Mover(TransactionalProducer):
         tools, rng = self.tools, self.tools.rng
         if self._timed_out():
             return
+        if self.transaction is not None:
+            self.client.flush()  # it was held back for want of room, and is done again
+            self.held_back = False
+            self.init()
+            return
         place = (INPUT, rng.randrange(TOPICS[INPUT]))
         cursors, unstable = read_cursors(self.client, [MOVER], stable=True)
         if unstable:
