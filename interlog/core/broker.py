@@ -255,6 +255,7 @@ class Core:
             start = {"epoch": recovered.epoch, "version": VERSION, "clean": recovered.clean}
             storage.add(EntryKind.START, 0, json.dumps(start).encode())
             self.commit()
+            journal.sync_start()
         except BaseException:
             recovered.checkpoint.close()
             raise

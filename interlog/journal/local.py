@@ -285,6 +285,15 @@ class LocalJournal:
             self._synced_waiters.append((sequence, callback))
             self._ask_sync(sequence)
 
+    def sync_start(self) -> None:
+        """Before anybody is served: what a start has written lasts, on the caller's thread. OSError if it may not.
+
+        Else what was cut off at this start could be whole again after a power cut, and its epoch given twice.
+        """
+        if self._written > self._durable and not self._pending:
+            self._syncer.finish(self._written, clean=False)
+            self._settle(self._written)
+
     def _ask_sync(self, sequence: int) -> None:
         self._wanted = max(self._wanted, sequence)
         self._sync_if_wanted()

@@ -485,6 +485,14 @@ def test_verify_of_a_folder_on_a_read_only_disk(tmp_path: Path) -> None:
     assert tree(data) == before
 
 
+def test_a_start_lasts_before_anybody_is_served(tmp_path: Path) -> None:
+    """Its epoch is never given twice, and what it cut off stays cut off, also when the power goes right then."""
+    core = Core.open(tmp_path / "data", settings=SMALL, worker=ManualWorker())
+    journal = core.storage.journal
+    assert journal.durable() == journal.tail() > 0
+    core.close()
+
+
 def test_verify_without_room_for_its_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which disk has no room is told: it is not that of the folder."""
     data = tmp_path / "data"
