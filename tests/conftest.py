@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.served import PATIENCE_SECONDS, Run, Serve, Served, clean_environment
 
+# Whoever imports them first: what they expect is told in full where it does not come.
+pytest.register_assert_rewrite("tests.playbooks.amqp.play", "tests.playbooks.kafka.play")
+
 pytest_plugins = ("interlog.testing",)  # the fixtures `broker` and `shared_broker`
 
 # The same examples every time, and no clock: a slow machine is no failure.

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("tests.playbooks.amqp.play")
-
-from tests.playbooks.amqp.play import Client, Play, playing  # noqa: E402 (it must be rewritten first)
+from tests.playbooks.amqp.play import Client, Play, playing
 
 
 @pytest.fixture
