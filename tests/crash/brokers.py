@@ -289,9 +289,12 @@ class Process(Broker):
         self._process = process = subprocess.Popen(words, env=clean_environment(), stderr=subprocess.PIPE)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not ready.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
+            late = time.monotonic() > deadline
+            if process.poll() is not None or late:
                 process.kill()
-                raise Wrong(f"the broker does not start: {process.communicate()[1].decode()}")
+                self._process = None
+                errors = process.communicate()[1].decode()
+                raise Wrong(f"the broker does not start{' in time' if late else ''}: {errors}")
             time.sleep(0.002)
         host, _, port = json.loads(ready.read_text())[self._port].rpartition(":")
         self._address = (host, int(port))
