@@ -63,6 +63,7 @@ def _run(broker: Broker, mode: Mode, rng: random.Random, tell: Callable[[str], N
         before = story.records
         try:
             _begin(broker, story, rng, power=power, mortal=True)
+            power = False
             if mode is Mode.FULL and isinstance(broker, InProcess):
                 story.work(rng.randint(5, broker.deeds))
                 story.fill_up(broker)
@@ -73,7 +74,7 @@ def _run(broker: Broker, mode: Mode, rng: random.Random, tell: Callable[[str], N
             tell(f"life {life}: {why}, after {story.records - before} records")
         died = broker.dead()
         story.last_words()
-        power = power or died
+        power = power or died or mode is Mode.ERRORS  # a sync that fails may take what was written
         _verify(broker, "after a death")
     _begin(broker, story, rng, power=power, mortal=False)
     story.work(rng.randint(5, 30))
