@@ -59,6 +59,8 @@ AMQP = (
         sdist="aio-pika==10.2.1",
         environment=lambda place: {"DOCKER_HOST": f"tcp://{place.host}:{place.port}"},
         options=("-p", "no:asyncio"),
+        leave_out=("tests/test_memory_leak.py::test_leak_unclosed_channel",),
+        why_left_out="it counts what Python's garbage collector left, and fails as often with RabbitMQ",
     ),
     Suite(
         "aiormq",
@@ -71,6 +73,8 @@ AMQP = (
         environment=lambda place: {"DOCKER_HOST": f"tcp://{place.host}:{place.port}"},
         options=("-p", "no:asyncio"),
         certificates={f"tests/certs/{name}": name for name in ("ca.pem", "client.pem", "client.key")},
+        leave_out=("tests/test_connection.py::test_closing_waiter_cancellation",),
+        why_left_out="two tasks of the client race, and it fails as often with RabbitMQ",
     ),
     Suite(
         "py-amqp",
