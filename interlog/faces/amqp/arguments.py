@@ -126,6 +126,11 @@ def _check_dead_letters(name: str, vhost: str, arguments: Table) -> None:
         raise precondition(f"invalid type '{type_name(exchange)}' for arg '{_DEAD_LETTERS}' in {where}")
 
 
+def one_line(name: str) -> str:
+    """A name as it is declared: without the ends of lines that are in it."""
+    return name.replace("\r", "").replace("\n", "")
+
+
 def stream_message_bytes(max_message_bytes: int) -> int:
     """The largest batch of a stream that takes what queues take: a message with its properties and headers."""
     return min(max_message_bytes + _HEADERS_BYTES, _MAX_BATCH_BYTES)

@@ -85,6 +85,7 @@ class Channel:
         "_properties",
         "_publishing",
         "_refused",
+        "_turn",
         "client_stopped",
         "confirming",
         "connection",
@@ -128,6 +129,7 @@ class Channel:
         self._confirmed = 0
         self._lasting = False  # something of this burst must be synced before it is confirmed
         self._refused: list[int] = []
+        self._turn = 0  # which consumer is asked first
         self._pending: deque[_Confirms] = deque()
         self._gates: deque[_Gate] = deque()
         self._others_ms = 0  # the shortest timeout of messages whose consumer is gone, or that had none
@@ -357,8 +359,11 @@ class Channel:
         return True
 
     def look_again(self) -> None:
-        """Something that kept messages away is over."""
-        for consumer in self.consumers.values():
+        """Something that kept messages away is over. Who was first the last time is the last one now."""
+        consumers = [*self.consumers.values()]
+        if consumers:
+            self._turn = (self._turn + 1) % len(consumers)
+        for consumer in consumers[self._turn :] + consumers[: self._turn]:
             consumer.look_again()
 
     def hold(self, queue: WorkQueue, lane: Queue, offset: int) -> int:
@@ -380,8 +385,7 @@ class Channel:
             if lane is not None and queue is not None and not queue.closed:
                 lane.ack(offset, self.holder)
             if consumer is not None:
-                self.outstanding -= 1
-                consumer.acknowledged()
+                self._make_room(consumer, 1)
                 if self.shared_prefetch:
                     self.look_again()
             return
@@ -461,10 +465,16 @@ class Channel:
             if not queue.closed:
                 act(queue, lane, offsets)
         for consumer, count in counts.items():
-            self.outstanding -= count
-            consumer.acknowledged(count)
+            self._make_room(consumer, count)
         if self.shared_prefetch:
             self.look_again()
+
+    def _make_room(self, consumer: "QueueConsumer | StreamConsumer", count: int) -> None:
+        self.outstanding -= count
+        if self.shared_prefetch:
+            consumer.outstanding -= count  # whose the room is, all of them are asked: see look_again
+        else:
+            consumer.acknowledged(count)
 
     def overdue(self, now_s: int) -> int | None:
         """For how long a delivery may be unacknowledged, where one is for longer than that; milliseconds."""

@@ -56,7 +56,9 @@ class QueueConsumer:
         if not channel.may_push(self.queue):
             return 0
         if self.for_good:
-            return UNLIMITED
+            # What it takes is not counted, but waits for what is: the channel has as much as it wants.
+            full = channel.shared_prefetch and channel.outstanding >= channel.shared_prefetch
+            return 0 if full else UNLIMITED
         room = self.prefetch - self.outstanding if self.prefetch else UNLIMITED
         if channel.shared_prefetch:
             room = min(room, channel.shared_prefetch - channel.outstanding)

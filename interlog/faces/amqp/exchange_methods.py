@@ -7,6 +7,7 @@ from interlog.core.exchange_objects import RESERVED
 from interlog.core.exchanges import Exchange
 from interlog.faces.amqp import errors
 from interlog.faces.amqp import methods as m
+from interlog.faces.amqp.arguments import one_line
 from interlog.faces.amqp.errors import AmqpError, ReplyCode, precondition
 from interlog.faces.amqp.exchange_arguments import EXCHANGE_NAMES, check_binding, exchange_settings, exchange_type
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def declare(channel: "Channel", method: m.ExchangeDeclare) -> None:
     connection, core = channel.connection, channel.core
-    vhost, name = connection.vhost, method.exchange
+    vhost, name = connection.vhost, one_line(method.exchange)
     if not name:
         raise errors.default_exchange()
     if method.passive:

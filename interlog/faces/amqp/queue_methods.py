@@ -22,6 +22,7 @@ from interlog.faces.amqp.arguments import (
     NAMES,
     STREAM_NAMES,
     check_declared,
+    one_line,
     queue_kind,
     queue_settings,
     stream_message_bytes,
@@ -72,7 +73,7 @@ def check_owner(channel: "Channel", queue: WorkQueue) -> None:
 
 def declare(channel: "Channel", method: m.QueueDeclare) -> None:
     connection, core = channel.connection, channel.core
-    name = method.queue
+    name = one_line(method.queue)
     if name.startswith(REPLY_TO):
         _declare_reply(channel, name)
         return

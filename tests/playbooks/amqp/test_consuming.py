@@ -613,3 +613,33 @@ def test_topic_permissions(play: Play, client: Client) -> None:
             code=ReplyCode.ACCESS_REFUSED,
             text=f"{permission} access to topic '{key}' in exchange 'amq.topic' in vhost '/' refused for user 'eve'",
         )
+
+
+def test_the_limit_of_a_channel_goes_round_among_its_queues(client: Client) -> None:
+    for queue in "abc":
+        client.queue(queue)
+        client.consume(queue, queue)
+    client.qos(1, shared=True)
+    for number in range(30):
+        client.publish(b"%d" % number, "abc"[number % 3])
+    served = []
+    for _ in range(9):
+        (message,) = client.messages()
+        served.append(message.consumer_tag)
+        client.send(m.BasicAck(message.delivery_tag))
+    assert sorted(served.count(queue) for queue in "abc") >= [2, 3, 3], served
+
+
+def test_who_need_not_acknowledge_waits_while_the_channel_has_enough(client: Client) -> None:
+    client.queue("a")
+    client.queue("b")
+    client.qos(1, shared=True)
+    client.consume("a", "a")
+    client.consume("b", "b", no_ack=True)
+    client.publish(b"1", "a")
+    (message,) = client.messages()
+    client.publish(b"2", "b")
+    client.publish(b"3", "b")
+    client.silence()
+    client.send(m.BasicAck(message.delivery_tag))
+    assert client.bodies() == [b"2", b"3"]

@@ -61,6 +61,12 @@ def test_names_by_the_broker_are_not_for_clients(client: Client) -> None:
     assert client.queue(name, passive=True).queue == name
 
 
+def test_names_are_declared_without_ends_of_lines(client: Client) -> None:
+    assert client.queue("a\nb\r\n").queue == "ab"
+    client.exchange("x\ny\r")
+    client.bind("ab", "xy", "k")
+
+
 def test_an_exclusive_queue_is_not_durable_whatever_is_asked(client: Client) -> None:
     for durable in (True, False):
         client.queue(exclusive=True, durable=durable)
