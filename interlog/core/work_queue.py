@@ -6,7 +6,7 @@ cannot be kept to the dead letters. Storage is the lanes' business (core/queues.
 Nothing is handed out at once: who changes something wakes the queue, and the coming commit looks at it once (`look`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from interlog.core.catalog_objects import QueueItem
@@ -50,6 +50,7 @@ class WorkQueue:
         "_plain",
         "_quorum",
         "_ring",
+        "_since_ms",
         "_unknown",
         "closed",
         "item",
@@ -72,6 +73,7 @@ class WorkQueue:
         self._lane = self.lanes[0]
         self._ring = Ring(settings.single_active)
         self._may_expire = False
+        self._since_ms: int | None = None  # when the first message came that nobody was asked to take yet
         self._due_ms: int | None = None  # when to look for messages whose time is over; None: not before another comes
         # What came before this start may have a time of its own: found out when somebody looks, or in its turn.
         self._unknown = any(lane.ready for lane in self.lanes)
@@ -180,9 +182,11 @@ class WorkQueue:
             lanes = self.lanes
             lane = lanes[priority if priority < len(lanes) else -1]
             lane.append(record, size, persistent or self._quorum)
+        if expires and not self._may_expire:
+            self._watch_time()
+        if self._may_expire and self._since_ms is None:
+            self._since_ms = record.timestamp_ms
         if expires:
-            if not self._may_expire:
-                self._watch_time()
             self.wake()
         elif self._attentive and not self.woken:
             self.woken = True
@@ -192,6 +196,8 @@ class WorkQueue:
     def append_run(self, records: Sequence[Record], sizes: Sequence[int], persistent: bool) -> None:
         """Take in messages that came together, where `takes_runs`: none is looked at by itself."""
         self._lane.append_run(records, sizes, persistent or self._quorum)
+        if self._may_expire and self._since_ms is None:
+            self._since_ms = records[0].timestamp_ms
         if self._attentive:
             self.wake()
 
@@ -302,8 +308,11 @@ class WorkQueue:
             self.find_out()
         if self._may_expire:
             now_ms = self._house.now_ms()
-            self._expire(now_ms - 1)  # what is due just now may still reach a consumer
+            self._expire(
+                now_ms - 1, self._since_ms
+            )  # what came just now may still reach a consumer, however short it lives
             self._hand_out()
+            self._since_ms = None
             self._expire(now_ms)
         elif self._ring:
             self._hand_out()
@@ -363,18 +372,40 @@ class WorkQueue:
                     messages = lane.lease(consumer.holder, most, HAND_OUT_BYTES)
                 if not messages:
                     return True
-                consumer.take(self, lane, messages)
+                if self._may_expire:
+                    messages = self._living(lane, messages, consumer)
+                if messages:
+                    consumer.take(self, lane, messages)
         return False
 
-    def _expire(self, upto_ms: int) -> None:
+    def _living(self, lane: Queue, messages: list[Message], consumer: Consumer) -> list[Message]:
+        """Without those whose time was over while longer-lived ones stood before them."""
+        expired = self._expired(self._house.now_ms() - 1, self._since_ms)
+        dead = [message for message in messages if expired(message[0], message[1])]
+        if not dead:
+            return messages
+        if not consumer.for_good:
+            lane.ack_many([message[0] for message in dead], consumer.holder)
+        self._house.dead(self, dead, Reason.EXPIRED)
+        gone = {message[0] for message in dead}
+        return [message for message in messages if message[0] not in gone]
+
+    def _expired(self, upto_ms: int, since_ms: int | None) -> Callable[[int, Record], bool]:
+        """Whose time is over; those that came since then live."""
         ttl_ms = self.settings.message_ttl_ms
 
         def expired(offset: int, record: Record) -> bool:
+            if since_ms is not None and record.timestamp_ms >= since_ms:
+                return False
             if ttl_ms is not None and record.timestamp_ms + ttl_ms <= upto_ms:
                 return True
             own_ms = expires_ms(record)
             return own_ms is not None and own_ms <= upto_ms
 
+        return expired
+
+    def _expire(self, upto_ms: int, since_ms: int | None = None) -> None:
+        expired = self._expired(upto_ms, since_ms)
         for lane in self.lanes:
             messages = lane.expire_head(expired)
             if messages:

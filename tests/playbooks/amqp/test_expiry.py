@@ -35,3 +35,26 @@ def test_who_asks_is_told_what_is_left(play: Play, client: Client) -> None:
     play.later(20)
     message = client.get()
     assert message is not None and message.message_count == 0
+
+
+def test_what_is_over_behind_a_message_that_lives_longer_is_not_delivered(play: Play, client: Client) -> None:
+    client.queue("dead")
+    client.queue(x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
+    client.publish(b"long", expiration="1000")
+    client.publish(b"short", expiration="10")
+    client.publish(b"for ever")
+    play.later(100)
+    client.consume()
+    assert client.bodies() == [b"long", b"for ever"]
+    assert client.drain("dead") == [b"short"]
+
+
+def test_who_waits_gets_what_lives_for_no_time_at_all(play: Play, client: Client) -> None:
+    client.queue()
+    client.consume()
+    client.publish(b"now", expiration="0")
+    play.clock.advance(20)  # the broker was busy
+    assert client.bodies() == [b"now"]
+    client.send(m.BasicReject(1, True))
+    client.silence()
+    assert client.ready() == 0
