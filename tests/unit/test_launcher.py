@@ -21,6 +21,8 @@ from interlog.base.errors import FolderError, SettingError
 from interlog.base.limits import FILES_BESIDE_CONNECTIONS, MAX_CONNECTIONS
 from tests.served import Serve, clean_environment
 
+HOST = "127.0.0.77"  # nobody else is there, and takes a port that was let go of
+
 
 def get(address: str, path: str) -> tuple[int, Any]:
     try:
@@ -266,8 +268,9 @@ def test_embedded_takes_settings_by_name_and_refuses_wrong_ones() -> None:
 
 def test_a_failed_start_can_be_tried_again(tmp_path: Path) -> None:
     async def scene() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            broker = interlog.Broker(tmp_path / "data", http_port=taken.getsockname()[1])
+        with socket.create_server((HOST, 0)) as taken:
+            port = taken.getsockname()[1]
+            broker = interlog.Broker(tmp_path / "data", host=HOST, http_port=port)
             with pytest.raises(interlog.InterlogError, match="in use"):
                 await broker.start()
         async with broker:
