@@ -253,6 +253,7 @@ class Channel:
             route = self.renewed(route)
         content = content_of(properties)
         target = route.target
+        self.connection.routed += 1 if target is None else len(target.queues)
         if target is not None and content.plain:
             known = route.known.get(properties)
             if known is None:

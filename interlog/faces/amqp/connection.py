@@ -19,7 +19,7 @@ from interlog.faces.amqp.errors import AmqpError, ReplyCode
 from interlog.faces.amqp.frames import FrameReader, method_frame
 from interlog.faces.amqp.handlers import HANDLERS
 from interlog.faces.amqp.handshake import Handshake
-from interlog.faces.amqp.publish import Routes
+from interlog.faces.amqp.publish import Route, Routes
 from interlog.faces.amqp.runs import ACK, ACK_BYTES, PUBLISH, take_acks, take_publishes
 from interlog.faces.amqp.wire import Method
 from interlog.faces.face import Buffer, Peer, Wake
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 log = get_log("amqp")
 
 FULL_BYTES: Final = 256 << 10  # of deliveries waiting to be written: no more are handed out
+TURN_ROUTED: Final = 20_000  # messages that one connection routes in one turn, once for each queue: others have theirs
 UNREAD_BYTES: Final = 8 << 20  # of direct replies to a peer that does not read
 _BODIES_AT_ONCE: Final = 2  # of the largest size: how much of messages that are not whole is held
 CLOSE_SECONDS: Final = 5  # how long a peer may take to agree that it is over
@@ -63,6 +64,7 @@ class AmqpConnection:
         "_doom",
         "_handshake",
         "_heard_s",
+        "_more",
         "_reader",
         "_said_s",
         "_starved",
@@ -85,6 +87,7 @@ class AmqpConnection:
         "peer",
         "phase",
         "published",
+        "routed",
         "routes",
         "second",
         "service",
@@ -129,6 +132,8 @@ class AmqpConnection:
         self._starved: dict[Channel, None] = {}
         self._cancelled: list[tuple[Channel, str]] = []
         self._blocked = False
+        self._more = False  # whole frames are left for the next turn
+        self.routed = 0  # messages of this turn, once for each queue
         self._wants_blocked = False
         self._access_generation = -1
         self._access: dict[tuple[str, str], bool] = {}
@@ -154,7 +159,7 @@ class AmqpConnection:
 
     @property
     def holding(self) -> bool:
-        return self._blocked
+        return self._blocked or self._more
 
     @property
     def is_full(self) -> bool:
@@ -166,6 +171,8 @@ class AmqpConnection:
         if self.phase is Phase.OVER:
             return
         if not data:
+            while self._more and not self._blocked:
+                self._read()
             self.end()
             return
         if self.phase is Phase.LEAVING:
@@ -181,7 +188,7 @@ class AmqpConnection:
                 self.end()
             return
         self._reader.feed(data)
-        if not self._blocked:
+        if not (self._blocked or self._more):
             self._read()
 
     def take_output(self) -> Sequence[Buffer]:
@@ -197,6 +204,8 @@ class AmqpConnection:
             self._said_s = self.second
         if self._starved and not self.paused:
             self._feed_again()
+        if self._more and not self._blocked and self.phase not in (Phase.OVER, Phase.LEAVING):
+            self._read()
         return out
 
     def pause(self) -> None:
@@ -264,8 +273,10 @@ class AmqpConnection:
     # -- frames
 
     def _read(self) -> None:
-        """Take in all whole frames there are."""
+        """Take in all whole frames there are, or as many as one turn has room for: the rest in the next."""
         self.now_ms = self.core.clock.now_ms()
+        self.routed = 0
+        self._more = False
         reader = self._reader
         try:
             for kind, number, start, end in reader.frames():
@@ -277,6 +288,10 @@ class AmqpConnection:
                 else:
                     self._content(kind, number, reader.data, start, end)
                 if self._blocked or self.phase in (Phase.OVER, Phase.LEAVING):
+                    break
+                if self.routed >= TURN_ROUTED:
+                    self._more = True
+                    self.wake()
                     break
         except AmqpError as error:
             self._deaf = _is_stuck(reader)
@@ -461,6 +476,11 @@ class AmqpConnection:
         limit = self.settings.max_message_bytes * _BODIES_AT_ONCE
         if self.gathered > limit:
             raise AmqpError(ReplyCode.RESOURCE_ERROR, f"unfinished messages hold more than {limit} bytes")
+
+    def room_for(self, route: Route) -> int:
+        """How many messages may go this way before the turn is over; one at least."""
+        queues = len(route.target.queues) if route.target is not None else 1
+        return max(1, (TURN_ROUTED - self.routed) // max(queues, 1))
 
     def is_drowning(self, count: int) -> bool:
         """Whether the peer reads so slowly that what is said without being asked for must be dropped."""

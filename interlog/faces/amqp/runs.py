@@ -39,6 +39,7 @@ def take_publishes(channel: "Channel", reader: FrameReader, start: int, end: int
     records: list[Record] = []
     sizes: list[int] = []
     same: tuple[Route, Known] | None = None
+    room = 0  # how many of them may still go the same way in this turn
     while True:
         route = find(data[start:end])
         if route is None or not route.takes_runs or route.generation != generation:
@@ -78,10 +79,11 @@ def take_publishes(channel: "Channel", reader: FrameReader, start: int, end: int
                 _send_on(channel, *same, records, sizes)
                 records, sizes = [], []
             same = (route, known)
+            room = connection.room_for(route)
         records.append(Record(route.key, body, known[0], now_ms))
         sizes.append(body_size + known[1])
         reader.at = at
-        if size - at < HEAD_BYTES + _IDS:
+        if len(records) >= room or size - at < HEAD_BYTES + _IDS:
             break
         kind, channel_number, length = unpack_head(data, at)
         start = at + HEAD_BYTES
@@ -98,6 +100,7 @@ def take_publishes(channel: "Channel", reader: FrameReader, start: int, end: int
 def _send_on(channel: "Channel", route: "Route", known: "Known", records: list[Record], sizes: list[int]) -> None:
     """To where they all go."""
     assert route.target is not None
+    channel.connection.routed += len(records) * len(route.target.queues)
     result, refused = route.target.publish_run(records, sizes, known[2])
     channel.took(len(records), result, refused)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from interlog.faces.amqp import methods as m
+from interlog.faces.amqp.connection import TURN_ROUTED
 from interlog.faces.amqp.errors import ReplyCode
 from interlog.faces.amqp.frames import END, FrameReader, method_frame
 from interlog.faces.amqp.properties import Properties
@@ -196,3 +197,35 @@ def test_acknowledgements_in_a_transaction_wait_for_its_end(client: Client) -> N
     client.ask(m.ChannelClose(), m.ChannelCloseOk)
     client.open(1)
     assert client.ready() == 0
+
+
+# -- no turn is for one connection alone
+
+
+@pytest.mark.parametrize("properties", [PLAIN, PRIORITY])
+def test_a_burst_for_many_queues_takes_several_turns(play: Play, client: Client, properties: bytes) -> None:
+    queues, messages = 200, 500
+    client.exchange("all", "fanout")
+    for number in range(queues):
+        client.queue(f"q{number}")
+        client.bind(f"q{number}", "all")
+    last = play.core.work_queues.find("/", f"q{queues - 1}")
+    assert last is not None
+    client.face.receive(publish(b"x", "", properties, exchange="all") * messages)
+    assert client.face.holding
+    assert 0 < last.ready <= TURN_ROUTED // queues
+    other = play.connect()  # there is a turn for others
+    other.queue("other")
+    client.silence()
+    assert last.ready == messages and not client.face.holding
+
+
+def test_a_client_that_leaves_has_said_all_of_it(play: Play, client: Client) -> None:
+    client.exchange("all", "fanout")
+    for number in range(100):
+        client.queue(f"q{number}")
+        client.bind(f"q{number}", "all")
+    client.face.receive(publish(b"x", "", exchange="all") * 450)
+    assert client.face.holding
+    client.leave()
+    assert play.connect().ready("q99") == 450
