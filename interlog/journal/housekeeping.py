@@ -28,6 +28,7 @@ from interlog.journal.journal import Outcome
 from interlog.journal.partition import Partition
 from interlog.journal.section import Changes, LazySection, Section, Table
 from interlog.journal.settle import (
+    ALL_BATCHES,
     Installed,
     Made,
     RewritePlan,
@@ -48,6 +49,7 @@ log = logging.getLogger("interlog.journal")
 
 T = TypeVar("T")
 _RETRY_MS = 1_000  # after a job that failed
+_SETTLE_BATCHES = 20_000  # at once: then a checkpoint has its turn, for what is to be replayed grows meanwhile
 _TELL_MS = 60_000  # after which a job that fails again and again is told of again
 
 
@@ -103,6 +105,7 @@ class Housekeeper:
         self._dropped: list[int] = []
         self._checkpoint_due_ms = clock.now_ms() + settings.checkpoint_ms
         self._checkpoint_begun_ms = 0
+        self._settle_batches = _SETTLE_BATCHES
         self._look_due_ms = clock.now_ms() + settings.look_ms
         self._retry_ms = 0
         self._told, self._tell_ms = "", 0  # the last trouble, and when it may be told of again
@@ -162,6 +165,7 @@ class Housekeeper:
                 journal.file(info.number),
                 self._policy.wanted,
                 self._policy.segment_limits,
+                most_batches=self._settle_batches,
             )
             if not plan.jobs:
                 self._settled.append(info.number)
@@ -172,7 +176,10 @@ class Housekeeper:
 
     def _settle(self, plan: SettlePlan) -> None:
         def done(made: list[Made]) -> None:
-            if self._installed(install_settle(plan, made)):
+            done = self._installed(install_settle(plan, made))
+            # What fails again and again must not use up the share of what would not.
+            self._settle_batches = _SETTLE_BATCHES if done else ALL_BATCHES
+            if done and plan.whole:
                 self._settled.append(plan.file)
 
         self._run(lambda: execute_settle(self._storage.store, plan), done, f"Settling journal file {plan.file}")

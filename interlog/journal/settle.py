@@ -25,6 +25,7 @@ SEGMENT_MS: Final = 7 * 24 * 3600 * 1000
 _SMALL_BYTES: Final = 64 << 10  # a segment this small is always worth merging
 _REWRITE_BYTES: Final = 256 << 20  # of segments that one plan rewrites
 _MOST_PROBES: Final = 8192
+ALL_BATCHES: Final = 1 << 62
 
 
 class Wanted(Enum):
@@ -69,6 +70,7 @@ class SettlePlan:
     file: int
     journal: File
     jobs: list[SettleJob]
+    whole: bool = True  # no partition of the file is left for another plan
 
 
 @dataclass(slots=True)
@@ -138,23 +140,34 @@ def plan_settle(
     journal: File,
     wanted_range: WantedRange,
     limits_of: LimitsOf = lambda partition: SegmentLimits(),
+    *,
+    most_batches: int = ALL_BATCHES,
 ) -> SettlePlan:
-    """For a journal file that is closed; files settle in their order. Partitions may be planned in several calls."""
-    jobs = []
+    """For a journal file that is closed; files settle in their order.
+
+    A plan is for so many batches, or for one partition that has more: what else is to be done need not wait for all.
+    """
+    jobs: list[SettleJob] = []
+    batches = 0
+    whole = True
     for partition in partitions:
         windows = partition.windows
         if not windows or windows[0].file > file:
             continue
         if windows[0].file < file:
             raise InvalidError(f"journal file {windows[0].file} must be settled before {file}")
+        if batches >= most_batches:
+            whole = False
+            break
         windows = [window for window in windows if window.file == file]
+        batches += sum(map(len, windows))
         first = max(windows[0].base, partition.log_start)
         ranges = wanted_ranges(wanted_range, partition.id, first, windows[-1].last)
         limits = limits_of(partition.id)
         sources = _to_merge(partition, windows, ranges, limits) if ranges else []
         epochs, generation = list(partition.epochs), partition.next_generation()
         jobs.append(SettleJob(partition, windows, sources, ranges, epochs, generation, limits.bytes))
-    return SettlePlan(file, journal, jobs)
+    return SettlePlan(file, journal, jobs, whole)
 
 
 def _to_merge(partition: Partition, windows: list[Window], ranges: Ranges, limits: SegmentLimits) -> list[Segment]:

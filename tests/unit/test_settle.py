@@ -165,6 +165,24 @@ class Job:
     settles: bool = False
 
 
+def test_a_plan_is_for_so_many_batches(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    for number in range(1, 8):
+        fill(rig, rig.partition(number), 10 * number)
+    file = close(rig)
+    plans = 0
+    whole = False
+    while not whole:
+        plan = plan_settle(rig.partitions.values(), file, rig.journal(file), all_wanted, most_batches=45)
+        assert plan.jobs and sum(len(window) for job in plan.jobs[:-1] for window in job.windows) < 45
+        assert install_settle(plan, execute_settle(rig.store, plan)).done
+        plans += 1
+        whole = plan.whole
+    assert plans == 4
+    for number, partition in rig.partitions.items():
+        assert not partition.windows and offsets(read_all(partition)) == list(range(10 * number))
+
+
 def test_a_partition_dropped_in_between(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     fill(rig, rig.partition(), 5)
