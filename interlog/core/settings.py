@@ -15,7 +15,7 @@ class CoreSettings:
     segment_bytes: int = 64 * MIB
     checkpoint_ms: int = 30_000
     checkpoint_bytes: int = 64 * MIB  # of journal: so much is replayed at the most after a kill
-    checkpoint_entries: int = 400_000  # ... and so many entries, which may be small
+    checkpoint_entries: int = 250_000  # ... and so many entries, which may be small
     memory_bytes: int = 512 * MIB  # of messages, in all queues
     queue_memory_bytes: int = 8 * MIB  # of messages, in one queue; what is beyond is on disk
     tail_bytes: int = 16 * MIB  # the newest batches of all partitions
