@@ -59,9 +59,8 @@ class Storage:
         self._last = Ticket()
         self._last.resolve(Outcome.DURABLE)
         self._placing: list[_Placing] = []
-        self._usual = self._lax = (
-            False  # what the tick under way holds of what goes by the journal's durability, or less
-        )
+        # Whether the tick under way holds what goes by the journal's durability, and what asks for less.
+        self._usual = self._lax = False
 
     @property
     def journal(self) -> LocalJournal:

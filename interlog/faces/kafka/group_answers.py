@@ -3,7 +3,7 @@
 A group's name is refused before its members are looked at; who may not read a group is told nothing of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from interlog.core.cursors import MAX_NAME_BYTES
@@ -82,3 +82,11 @@ def subscribed(metadata: Iterable[bytes]) -> set[str] | None:
         except WireError:
             return None
     return topics
+
+
+def assigned_topics(request: Request, partitions: Iterable[int]) -> Iterator[tuple[bytes, str, list[int]]]:
+    """Id, name and partitions of each topic among these, as far as it is there."""
+    for name, found in topics_of(request, partitions).items():
+        view = request.service.views.find(request.namespace, name)
+        if view is not None:
+            yield view.id, name, [index for index, _ in found]

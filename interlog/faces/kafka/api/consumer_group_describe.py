@@ -2,7 +2,7 @@
 
 from interlog.core.group_words import GroupKind, MemberView
 from interlog.faces.kafka.errors import ErrorCode
-from interlog.faces.kafka.group_answers import refusal, topics_of
+from interlog.faces.kafka.group_answers import assigned_topics, refusal
 from interlog.faces.kafka.operations import allowed
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.consumer_group_describe import (
@@ -72,10 +72,5 @@ def _member(request: Request, one: MemberView) -> Member:
 
 
 def _assignment(request: Request, partitions: frozenset[int]) -> Assignment:
-    views = request.service.views
-    topics = []
-    for name, found in topics_of(request, partitions).items():
-        view = views.find(request.namespace, name)
-        if view is not None:
-            topics.append(TopicPartitions(view.id, name, [index for index, _ in found]))
+    topics = [TopicPartitions(*topic) for topic in assigned_topics(request, partitions)]
     return Assignment(topics)

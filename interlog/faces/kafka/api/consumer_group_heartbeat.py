@@ -5,7 +5,7 @@ from typing import Final
 from interlog.core.group_words import JOINS, LEAVES_FOR_NOW, Heartbeat
 from interlog.core.groups import read_partitions
 from interlog.faces.kafka.errors import ErrorCode
-from interlog.faces.kafka.group_answers import code_of, host, refusal, topics_of
+from interlog.faces.kafka.group_answers import assigned_topics, code_of, host, refusal
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.consumer_group_heartbeat import (
     Assignment,
@@ -103,10 +103,5 @@ def _owned(request: Request, body: ConsumerGroupHeartbeatRequest) -> frozenset[i
 
 
 def _assignment(request: Request, partitions: frozenset[int]) -> Assignment:
-    views = request.service.views
-    topics = []
-    for name, found in topics_of(request, partitions).items():
-        view = views.find(request.namespace, name)
-        if view is not None:
-            topics.append(ResponseTopicPartitions(view.id, [index for index, _ in found]))
+    topics = [ResponseTopicPartitions(id, indexes) for id, _, indexes in assigned_topics(request, partitions)]
     return Assignment(topics)

@@ -2,7 +2,7 @@
 
 from interlog.core.group_words import GroupKind, MemberView
 from interlog.faces.kafka.errors import ErrorCode
-from interlog.faces.kafka.group_answers import refusal, topics_of
+from interlog.faces.kafka.group_answers import assigned_topics, refusal
 from interlog.faces.kafka.operations import allowed
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.share_group_describe import (
@@ -50,10 +50,5 @@ def _describe(request: Request, name: str) -> DescribedGroup:
 
 
 def _member(request: Request, one: MemberView) -> Member:
-    views = request.service.views
-    topics = []
-    for name, found in topics_of(request, one.assigned).items():
-        view = views.find(request.namespace, name)
-        if view is not None:
-            topics.append(TopicPartitions(view.id, name, [index for index, _ in found]))
+    topics = [TopicPartitions(*topic) for topic in assigned_topics(request, one.assigned)]
     return Member(one.member, one.rack, one.epoch, one.client_id, one.host, list(one.topics), Assignment(topics))

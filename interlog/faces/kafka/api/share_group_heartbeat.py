@@ -4,7 +4,7 @@ from interlog.core.cursors import MAX_NAME_BYTES
 from interlog.core.group_words import JOINS, LEAVES, Heartbeat
 from interlog.faces.kafka.api.consumer_group_heartbeat import MOST_TOPICS
 from interlog.faces.kafka.errors import ErrorCode
-from interlog.faces.kafka.group_answers import code_of, host, refusal, topics_of
+from interlog.faces.kafka.group_answers import assigned_topics, code_of, host, refusal
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.share_group_heartbeat import (
     Assignment,
@@ -70,10 +70,5 @@ def _wrong(body: ShareGroupHeartbeatRequest) -> str:
 
 
 def _assignment(request: Request, partitions: frozenset[int]) -> Assignment:
-    views = request.service.views
-    topics = []
-    for name, found in topics_of(request, partitions).items():
-        view = views.find(request.namespace, name)
-        if view is not None:
-            topics.append(TopicPartitions(view.id, [index for index, _ in found]))
+    topics = [TopicPartitions(id, indexes) for id, _, indexes in assigned_topics(request, partitions)]
     return Assignment(topics)
