@@ -460,6 +460,9 @@ class FaultyFile:
         with self._files.mutex():
             self._files.forget(self._file.fileno())
 
+    def prepare(self, size: int, position: int) -> None:
+        """A hint changes nothing, and so nothing can go wrong with it."""
+
     def fileno(self) -> int:
         return self._file.fileno()
 

@@ -18,6 +18,8 @@ Buffer = bytes | bytearray | memoryview
 
 # One call takes at most IOV_MAX buffers; 1024 everywhere that matters.
 _MOST_BUFFERS = 1024
+# A piece of advice is taken for so many bytes at the most: as many as the system may read ahead.
+_MOST_ADVISED = 128 << 10
 
 
 class File(Protocol):
@@ -53,6 +55,10 @@ class File(Protocol):
 
     def forget(self) -> None:
         """Let go of what the system keeps of the file in memory, but for bytes still to be written: read the disk."""
+        ...
+
+    def prepare(self, size: int, position: int) -> None:
+        """Bytes will soon be written there: have the system's memory for them at hand. A hint, which never fails."""
         ...
 
     def fileno(self) -> int: ...
@@ -183,6 +189,13 @@ class DiskFile:
 
     def forget(self) -> None:
         os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def prepare(self, size: int, position: int) -> None:
+        try:
+            for at in range(position, position + size, _MOST_ADVISED):
+                os.posix_fadvise(self._fd, at, min(_MOST_ADVISED, position + size - at), os.POSIX_FADV_WILLNEED)
+        except OSError:
+            pass  # not every file system can
 
     def fileno(self) -> int:
         return self._fd

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 from weakref import ref
 
 from interlog.base.clock import Clock
@@ -28,6 +29,8 @@ from interlog.journal.scan import ADVICE, End, Position
 from interlog.journal.syncer import Syncer
 
 __all__ = ["JournalSettings", "JournalState", "LocalJournal"]
+
+PREPARE_BYTES: Final = 8 << 20  # of a journal file, before they are written to
 
 
 @dataclass(slots=True)
@@ -67,6 +70,7 @@ class LocalJournal:
         self._folder = folder
         self._folder_id = folder_id
         self._clock = clock
+        self._worker = worker
         self._settings = settings
         self._shard = shard
         self._rng = rng
@@ -120,6 +124,7 @@ class LocalJournal:
         self._first_sequence = first_sequence
         self._position = position
         self._salt = file_salt(self._folder_id, number)
+        self._prepared = position + 2 * PREPARE_BYTES  # for who writes little there is nothing to prepare
         self._open_files[number] = file
         self._syncer.begun(file)
         settings = self._settings
@@ -239,6 +244,8 @@ class LocalJournal:
             self._write_failed(error)
             return
         self._wrote(ticket, now_ms)
+        if self._position > self._prepared - PREPARE_BYTES:
+            self._prepare()
         if self._wanted > self._durable:
             self._sync_if_wanted()
         if self._unannounced:
@@ -254,6 +261,17 @@ class LocalJournal:
             ticket.set_written()
         else:
             ticket.resolve(Outcome.DURABLE)
+
+    def _prepare(self) -> None:
+        """See that memory for what comes next is there before it is written to.
+
+        To find new memory for a page costs several times what it costs to fill it: another thread does that.
+        """
+        start = max(self._prepared, self._position)
+        self._prepared = min(self._position + 2 * PREPARE_BYTES, self._limit)
+        if start < self._prepared:
+            job = functools.partial(self._file.prepare, self._prepared - start, start)
+            self._worker.submit(job, lambda result, error: None)
 
     def _write_failed(self, error: OSError) -> None:
         if error.errno in NO_ROOM:

@@ -10,9 +10,10 @@ import pytest
 
 from interlog.base.errors import NotFoundError
 from interlog.journal.envelope import EntryKind, EnvelopeBuilder, read_header
+from interlog.journal.files import DiskFile
 from interlog.journal.journal import Outcome, Ticket
 from interlog.journal.journal_file import FILE_HEADER_BYTES, SPARE, file_name, file_numbers
-from interlog.journal.local import JournalState
+from interlog.journal.local import PREPARE_BYTES, JournalState
 from interlog.journal.scan import Position
 from interlog.journal.sync_mark import read_mark
 from interlog.journal.verify_journal import verify_journal
@@ -85,6 +86,27 @@ def test_tickets_know_their_place_at_once(rig: Rig) -> None:
     file = rig.journal.file(1)
     assert read_header(file.read(100, second.position)).sequence == 2
     assert rig.journal.end().position == second.position + (second.position - first.position)
+
+
+def test_room_is_prepared_ahead_of_who_writes_much_and_for_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[tuple[int, int]] = []
+    monkeypatch.setattr(DiskFile, "prepare", lambda file, size, position: prepared.append((position, position + size)))
+    rig = Rig(tmp_path, settings=replace(SMALL, file_bytes=5 * PREPARE_BYTES))
+    rig.open()
+    quarter = bytes(PREPARE_BYTES // 4)
+    for _ in range(3):
+        rig.append(quarter)
+        rig.worker.run()
+    assert not prepared
+    for _ in range(16):
+        rig.append(quarter)
+        rig.worker.run()
+    end = rig.journal.end().position
+    assert all(start == stop for (_, start), (stop, _) in zip(prepared, prepared[1:], strict=False))
+    assert prepared[0][0] <= 2 * PREPARE_BYTES
+    assert prepared[-1][1] == 5 * PREPARE_BYTES >= end  # and not beyond the file's end
 
 
 def test_os_durability_answers_when_written_and_syncs_behind(tmp_path: Path) -> None:
