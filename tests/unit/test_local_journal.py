@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -104,8 +105,8 @@ def test_room_is_prepared_ahead_of_who_writes_much_and_for_nobody_else(
         rig.append(quarter)
         rig.worker.run()
     end = rig.journal.end().position
-    assert all(start == stop for (_, start), (stop, _) in zip(prepared, prepared[1:], strict=False))
-    assert prepared[0][0] <= 2 * PREPARE_BYTES
+    assert all(stop == start for (_, stop), (start, _) in pairwise(prepared))
+    assert prepared[0][0] == FILE_HEADER_BYTES + 2 * PREPARE_BYTES
     assert prepared[-1][1] == 5 * PREPARE_BYTES >= end  # and not beyond the file's end
 
 
