@@ -107,6 +107,7 @@ class Launcher:
             return HttpFace(answer(), clock, wake, peer.host, peer.loopback)
 
         core.on_more = driver.schedule
+        core.traffic = driver.traffic
         core.deadlines.on_sooner = driver.alarm
 
         @functools.cache

@@ -133,6 +133,7 @@ class Core:
             self.catalog, self.exchanges, self.work_queues, self.topics, clock, self._publish_later
         )
         self.on_more: Callable[[], None] = lambda: None  # asks for another tick soon
+        self.traffic: Callable[[], int] = lambda: 0  # bytes received and sent so far
         self._holders = 0
         self._states = QueuesSection()
         self._queues: dict[int, Queue] = {}
@@ -251,6 +252,7 @@ class Core:
                     segment_bytes=settings.segment_bytes,
                     look_ms=settings.housekeeping_ms,
                 ),
+                self._moved_bytes,
             )
             start = {"epoch": recovered.epoch, "version": VERSION, "clean": recovered.clean}
             storage.add(EntryKind.START, 0, json.dumps(start).encode())
@@ -559,6 +561,9 @@ class Core:
 
     def _timed(self, partition: int) -> bool:
         return partition == DELAYS or partition in self._queues
+
+    def _moved_bytes(self) -> int:
+        return self.traffic()
 
     def _spill_failed(self, error: Exception) -> None:
         log.error("Transient messages were lost, for their spill file could not be written or read: %s", error)

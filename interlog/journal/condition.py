@@ -36,6 +36,7 @@ class Condition:
         self.state = JournalState.OK
         self.reason = ""  # a sentence, while the state is not OK
         self.retry_ms = 0  # no new file is tried for before
+        self.free_bytes = 0  # when the room was last looked after
         self._folder = folder
         self._settings = settings
         self._stock = stock
@@ -58,6 +59,7 @@ class Condition:
     def look_after_room(self, free: int, now_ms: int) -> None:
         """Keep a spare file ready as long as that leaves the reserve free."""
         reserve = self._settings.min_free_bytes
+        self.free_bytes = free
         self._room_trouble = ""
         if free < reserve:
             self._room_trouble = f"{free} bytes are free and {reserve} are kept in reserve"

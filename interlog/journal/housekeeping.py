@@ -25,6 +25,7 @@ from interlog.journal.compaction import (
     plan_compaction,
 )
 from interlog.journal.journal import Outcome
+from interlog.journal.leisure import Leisure
 from interlog.journal.partition import Partition
 from interlog.journal.section import Changes, LazySection, Section, Table
 from interlog.journal.settle import (
@@ -90,7 +91,9 @@ class Housekeeper:
         clock: Clock,
         worker: Worker,
         settings: HousekeepingSettings,
+        moved: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`moved`: how many bytes the broker has moved so far, which tells a busy moment from a quiet one."""
         self.busy = False
         self._storage = storage
         self._checkpoint = checkpoint
@@ -99,6 +102,7 @@ class Housekeeper:
         self._clock = clock
         self._worker = worker
         self._settings = settings
+        self._leisure = Leisure(moved, clock.now_ms())
         self._unsaved: list[tuple[Table, Changes]] = []  # taken from the sections, not yet saved
         self._settled: list[int] = []  # journal files that are needed no more once a checkpoint is saved
         self._garbage: Garbage = []
@@ -119,6 +123,7 @@ class Housekeeper:
     def poll(self) -> None:
         """Begin what is due, if nothing is under way."""
         now_ms = self._clock.now_ms()
+        self._leisure.look(now_ms)
         if self.busy or now_ms < self._retry_ms:
             return
         # First what lets go of files: on a full disk nothing else can succeed before.
@@ -156,11 +161,13 @@ class Housekeeper:
 
     def _begin_settle(self) -> bool:
         journal = self._storage.journal
-        for info in journal.closed_files():
-            if info.number in self._settled:
-                continue
+        partitions = self._storage.partitions.values()
+        left = [info for info in journal.closed_files() if info.number not in self._settled]
+        if left and self._leisure.may_wait(left[0], len(left), journal.free_bytes, partitions, self._policy.wanted):
+            return False
+        for info in left:
             plan = plan_settle(
-                self._storage.partitions.values(),
+                partitions,
                 info.number,
                 journal.file(info.number),
                 self._policy.wanted,
@@ -236,8 +243,10 @@ class Housekeeper:
 
     def _checkpoint_is_due(self, now_ms: int) -> bool:
         storage = self._storage
-        if storage.journal.tail() == self._checkpoint.mark.sequence:
-            return False
+        mark = self._checkpoint.mark
+        if storage.journal.tail() == mark.sequence:
+            # Nothing has come in since. That files were settled is to be saved all the same, so that they may go.
+            return any(number < mark.file for number in self._settled)
         return (
             now_ms >= self._checkpoint_due_ms
             or storage.bytes_since_checkpoint >= self._settings.checkpoint_bytes

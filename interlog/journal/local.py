@@ -151,6 +151,11 @@ class LocalJournal:
         """Envelopes were appended that are in no file yet."""
         return bool(self._pending)
 
+    @property
+    def free_bytes(self) -> int:
+        """On its disk, at the last poll."""
+        return self._condition.free_bytes
+
     def tail(self) -> int:
         return self._tail
 

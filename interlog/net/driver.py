@@ -73,6 +73,10 @@ class Driver:
         self.sent = metrics.counter("interlog_sent_bytes_total", "Bytes written to all connections.")
         metrics.gauge("interlog_connections", "Connections that are open now.", lambda: len(self.connections))
 
+    def traffic(self) -> int:
+        """Bytes read and written so far."""
+        return int(self.received.value + self.sent.value)
+
     def start(self) -> None:
         """Begin to poll the owner and to check the connections."""
         self._poll_handle = self._loop.call_later(POLL_SECONDS, self._poll)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from interlog.app.allocator import keep_freed_memory
 from interlog.app.cli.main import parser
 from interlog.app.launcher import Launcher
 from interlog.app.loops import loop_factory
@@ -79,6 +80,7 @@ async def _serve(settings: Settings) -> int:
     if settings.tls_certificate is not None:
         loop.add_signal_handler(signal.SIGHUP, launcher.reload_certificates)
     await launcher.start()
+    keep_freed_memory()
     gc.freeze()  # what is there now stays
     gc.set_threshold(*COLLECT_AFTER)
     await stop.wait()
