@@ -277,7 +277,7 @@ def test_an_administrator_and_topics(address: str, admin: AdminClient) -> None:
 
     described = admin.describe_topics(ck.TopicCollection(["orders"]))["orders"].result(PATIENCE_SECONDS)
     assert described.name == "orders" and not described.is_internal and len(described.partitions) == 3
-    assert {(one.leader.id, len(one.replicas), len(one.isr)) for one in described.partitions} == {(1, 1, 1)}
+    assert {(one.leader.id, len(one.replicas), len(one.isr)) for one in described.partitions} == {(0, 1, 1)}
     grow(address, "orders", 5)
     metadata = admin.list_topics("orders", PATIENCE_SECONDS)
     assert len(metadata.topics["orders"].partitions) == 5
@@ -315,7 +315,7 @@ def test_an_administrator_and_settings(address: str, admin: AdminClient) -> None
     now = configs()
     assert (now["cleanup.policy"], now["max.message.bytes"]) == ("delete,compact", "5000")
     assert now["retention.ms"] == "604800000"
-    (future,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, "1")]).values()
+    (future,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, "0")]).values()
     assert future.result(PATIENCE_SECONDS)["auto.create.topics.enable"].value == "true"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from interlog.faces.kafka.share_sessions import ShareSessions
     from interlog.faces.kafka.views import Views
 
-NODE_ID: Final = 1  # of this broker, which leads everything
+NODE_ID: Final = 0  # of this broker, which leads everything
 SETTLING_HEARTBEAT_MS: Final = 500  # how often members send a heartbeat, at the least, while partitions change hands
 
 

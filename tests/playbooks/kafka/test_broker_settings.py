@@ -8,6 +8,7 @@ import pytest
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import describe_configs as dc
 from interlog.faces.kafka.schema import fetch, join_group, metadata
+from interlog.faces.kafka.service import NODE_ID
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
 from tests.playbooks.kafka.play import Client, playing
@@ -22,7 +23,7 @@ def _asked_for(client: Client, name: str, version: int = 12, **more: Any) -> tup
 
 
 def _shown(client: Client, *names: str) -> list[str]:
-    resource = dc.DescribeConfigsResource(BROKER, "1", list(names))
+    resource = dc.DescribeConfigsResource(BROKER, str(NODE_ID), list(names))
     (result,) = client.ask(dc.DescribeConfigsRequest([resource]), 4).results
     found = {one.name: one.value for one in result.configs}
     return [found[name] for name in names]

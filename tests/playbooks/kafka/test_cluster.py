@@ -19,6 +19,7 @@ from interlog.faces.kafka.schema import list_partition_reassignments as lp
 from interlog.faces.kafka.schema.fields import NO_UUID
 from interlog.faces.kafka.schema.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from interlog.faces.kafka.schema.push_telemetry import PushTelemetryRequest
+from interlog.faces.kafka.service import NODE_ID
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
 from tests.playbooks.kafka.play import Client, Play
@@ -129,13 +130,13 @@ def test_an_election_that_does_not_exist(client: Client) -> None:
 @pytest.mark.parametrize(
     ("name", "index", "replicas", "error"),
     [
-        ("t", 0, [1], ErrorCode.NONE),
+        ("t", 0, [NODE_ID], ErrorCode.NONE),
         ("t", 0, [2], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         ("t", 0, [1, 1], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         ("t", 0, [], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         ("t", 0, None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
-        ("t", 2, [1], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("none", 0, [1], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", 2, [NODE_ID], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("none", 0, [NODE_ID], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
 def test_partitions_stay_where_they_are(client: Client, name: str, index: int, replicas: Any, error: int) -> None:
@@ -162,11 +163,11 @@ def test_the_broker_is_its_own_quorum(client: Client, version: int) -> None:
     answer = client.ask(dq.DescribeQuorumRequest([dq.RequestTopicData(*one) for one in asked]), version)
     assert answer.error_code == 0
     first, *others = [one for topic in answer.topics for one in topic.partitions]
-    assert (first.error_code, first.leader_id, first.leader_epoch) == (0, 1, client.play.core.storage.epoch)
-    assert [voter.replica_id for voter in first.current_voters] == [1]
+    assert (first.error_code, first.leader_id, first.leader_epoch) == (0, NODE_ID, client.play.core.storage.epoch)
+    assert [voter.replica_id for voter in first.current_voters] == [NODE_ID]
     assert [one.error_code for one in others] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3
     if version >= 2:
-        assert [(node.node_id, len(node.listeners)) for node in answer.nodes] == [(1, 1)]
+        assert [(node.node_id, len(node.listeners)) for node in answer.nodes] == [(NODE_ID, 1)]
 
 
 def test_the_quorum_is_the_business_of_those_who_may_look_at_the_cluster(stranger: Client) -> None:
@@ -180,9 +181,9 @@ def test_the_quorum_is_the_business_of_those_who_may_look_at_the_cluster(strange
 @pytest.mark.parametrize(
     ("types", "names"),
     [
-        ([], [(TOPIC, "t"), (BROKER, "1"), (GROUP, "g")]),
+        ([], [(TOPIC, "t"), (BROKER, str(NODE_ID)), (GROUP, "g")]),
         ([GROUP], [(GROUP, "g")]),
-        ([BROKER, TOPIC, BROKER], [(BROKER, "1"), (TOPIC, "t")]),
+        ([BROKER, TOPIC, BROKER], [(BROKER, str(NODE_ID)), (TOPIC, "t")]),
         ([LOGGER, METRICS], []),
     ],
 )

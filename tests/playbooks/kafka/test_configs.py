@@ -12,6 +12,7 @@ from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import alter_configs as ac
 from interlog.faces.kafka.schema import describe_configs as dc
 from interlog.faces.kafka.schema import incremental_alter_configs as ia
+from interlog.faces.kafka.service import NODE_ID
 from interlog.journal import batch as batches
 from interlog.journal.codecs import Codec
 from interlog.journal.index import BLOCK_BATCHES
@@ -99,7 +100,7 @@ def test_only_what_is_asked_for_is_told(client: Client) -> None:
 
 
 def test_the_broker_is_described(client: Client) -> None:
-    found = {one.name: one for one in describe(client, "1", OF_BROKER).configs}
+    found = {one.name: one for one in describe(client, str(NODE_ID), OF_BROKER).configs}
     assert list(found) == list(BROKER)
     assert all(one.read_only for one in found.values())
     assert found["auto.create.topics.enable"].value == "true"
@@ -122,7 +123,7 @@ def test_a_queue_has_no_configs_and_gets_none(play: Play, client: Client) -> Non
         (OF_BROKER, "2", ErrorCode.INVALID_REQUEST),
         (OF_BROKER, "x", ErrorCode.INVALID_REQUEST),
         (OF_GROUP, "", ErrorCode.INVALID_REQUEST),
-        (LOGGER, "1", ErrorCode.INVALID_REQUEST),
+        (LOGGER, str(NODE_ID), ErrorCode.INVALID_REQUEST),
         (0, "t", ErrorCode.INVALID_REQUEST),
     ],
 )
@@ -227,12 +228,12 @@ def test_one_resource_twice_is_not_touched_and_costs_the_others_nothing(client: 
 
 
 def test_the_brokers_are_the_operators(client: Client) -> None:
-    for name in ("1", ""):
+    for name in (str(NODE_ID), ""):
         code, sentence = change(client, ("num.partitions", SET, "5"), name=name, type=OF_BROKER)
         assert (code, "num.partitions" in str(sentence)) == (ErrorCode.INVALID_REQUEST, True)
         assert change(client, ("no.such", APPEND, "5"), name=name, type=OF_BROKER)[0] == ErrorCode.INVALID_CONFIG
         assert alter(client, {"num.partitions": "5"}, name, OF_BROKER)[0] == ErrorCode.INVALID_REQUEST
-    assert values(client, "1", OF_BROKER)["num.partitions"] == "1"
+    assert values(client, str(NODE_ID), OF_BROKER)["num.partitions"] == "1"
 
 
 def test_an_answer_waits_for_the_disk(play: Play, client: Client) -> None:
@@ -483,7 +484,7 @@ def test_permissions(closed: Play) -> None:
     ann, bob, cy = (a.login(closed, name) for name in ("ann", "bob", "cy"))
     t1: dict[str, Any] = {"name": "t1"}
     of_g: dict[str, Any] = {"name": "g", "type": OF_GROUP}
-    of_1: dict[str, Any] = {"name": "1", "type": OF_BROKER}
+    of_1: dict[str, Any] = {"name": str(NODE_ID), "type": OF_BROKER}
     topic_failed, group_failed = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED
     cluster_failed = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert [describe(one, **t1).error_code for one in (ann, bob, cy)] == [0, topic_failed, topic_failed]

@@ -9,6 +9,7 @@ from interlog.faces.kafka.api.index import SERVED
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import metadata as m
 from interlog.faces.kafka.schema.describe_cluster import DescribeClusterRequest
+from interlog.faces.kafka.service import NODE_ID
 from tests.playbooks.kafka import admin_play as a
 from tests.playbooks.kafka.play import Client, Play
 
@@ -39,8 +40,8 @@ def ask(client: Client, *names: str | bytes | None, version: int = 13, create: b
 def test_every_version(play: Play, client: Client, version: int) -> None:
     answer = client.ask(m.MetadataRequest([m.MetadataRequestTopic(name="t")]), version)
     (broker,) = answer.brokers
-    assert (broker.node_id, broker.host, broker.port, broker.rack) == (1, "127.0.0.1", 9092, None)
-    assert answer.controller_id == (1 if version >= 1 else -1)
+    assert (broker.node_id, broker.host, broker.port, broker.rack) == (NODE_ID, "127.0.0.1", 9092, None)
+    assert answer.controller_id == (NODE_ID if version >= 1 else -1)
     assert answer.cluster_id == (play.service.cluster_id if version >= 2 else None)
     (topic,) = answer.topics
     assert (topic.error_code, topic.name, topic.is_internal) == (0, "t", False)
@@ -48,8 +49,8 @@ def test_every_version(play: Play, client: Client, version: int) -> None:
     assert topic.topic_authorized_operations == answer.cluster_authorized_operations == NOT_ASKED
     epoch = play.core.storage.epoch if version >= 7 else -1
     told = [(one.error_code, one.partition_index, one.leader_id, one.leader_epoch) for one in topic.partitions]
-    assert told == [(0, index, 1, epoch) for index in range(3)]
-    assert all(one.replica_nodes == one.isr_nodes == [1] for one in topic.partitions)
+    assert told == [(0, index, NODE_ID, epoch) for index in range(3)]
+    assert all(one.replica_nodes == one.isr_nodes == [NODE_ID] for one in topic.partitions)
     assert all(one.offline_replicas == [] for one in topic.partitions)
 
 
@@ -135,9 +136,9 @@ def test_a_queue_is_a_topic_to_be_read(client: Client) -> None:
 def test_the_cluster_in_every_version(play: Play, client: Client, version: int) -> None:
     answer = client.ask(DescribeClusterRequest(True), version)
     assert (answer.error_code, answer.error_message) == (0, None)
-    assert (answer.cluster_id, answer.controller_id, answer.endpoint_type) == (play.service.cluster_id, 1, 1)
+    assert (answer.cluster_id, answer.controller_id, answer.endpoint_type) == (play.service.cluster_id, NODE_ID, 1)
     (broker,) = answer.brokers
-    assert (broker.broker_id, broker.host, broker.port) == (1, "127.0.0.1", 9092)
+    assert (broker.broker_id, broker.host, broker.port) == (NODE_ID, "127.0.0.1", 9092)
     assert (broker.rack, broker.is_fenced) == (None, False)
     assert answer.cluster_authorized_operations > 0
     answer = client.ask(DescribeClusterRequest(), version)

@@ -10,6 +10,7 @@ from interlog.faces.kafka.schema import create_partitions as cp
 from interlog.faces.kafka.schema import create_topics as ct
 from interlog.faces.kafka.schema import delete_records as dr
 from interlog.faces.kafka.schema import delete_topics as dt
+from interlog.faces.kafka.service import NODE_ID
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
 from tests.playbooks.kafka.play import Client, Play
@@ -61,11 +62,17 @@ def test_where_partitions_are_to_be(play: Play, client: Client) -> None:
         error: int = a.create(client, name, more.pop("partitions", -1), assignments=assigned, **more).error_code
         return error
 
-    assert make("t", (0, [1]), (1, [1])) == 0
+    assert make("t", (0, [NODE_ID]), (1, [NODE_ID])) == 0
     assert len(play.core.topic("/", "t")) == 2
-    assert make("u", (0, [1]), partitions=1) == ErrorCode.INVALID_REQUEST
-    assert make("u", (0, [1]), replication_factor=1) == ErrorCode.INVALID_REQUEST
-    refused: list[list[tuple[int, list[int]]]] = [[(0, [1]), (2, [1])], [(0, [1]), (0, [1])], [(0, [])], [(0, [2])]]
+    assert make("u", (0, [NODE_ID]), partitions=1) == ErrorCode.INVALID_REQUEST
+    assert make("u", (0, [NODE_ID]), replication_factor=1) == ErrorCode.INVALID_REQUEST
+    here = (0, [NODE_ID])
+    refused: list[list[tuple[int, list[int]]]] = [[here, (2, [NODE_ID])], [here, here], [(0, [])], [(0, [2])]]
+        [(0, [NODE_ID]), (2, [NODE_ID])],
+        [(0, [NODE_ID]), (0, [NODE_ID])],
+        [(0, [])],
+        [(0, [2])],
+    ]
     for places in [*refused, [(0, [1, 1])]]:
         assert make("u", *places) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert play.core.catalog.find("/", "u") is None
@@ -190,7 +197,7 @@ def test_topics_grow_in_every_version(play: Play, client: Client, version: int) 
     assert len(play.core.topic("/", "t")) == 1
     assert grow(client, "t", 3, version) == 0
     assert len(play.core.topic("/", "t")) == 3
-    assert grow(client, "t", 5, version, [[1], [1]]) == 0
+    assert grow(client, "t", 5, version, [[NODE_ID], [NODE_ID]]) == 0
     assert a.send(client, [Record(None, b"v", (), 1_700_000_000_000)], index=4).base_offset == 0
 
 
@@ -202,7 +209,7 @@ def test_growth_that_cannot_be(play: Play, client: Client, version: int) -> None
         assert grow(client, "t", count, version) == ErrorCode.INVALID_PARTITIONS
     assert grow(client, "none", 2, version) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert grow(client, "queue", 2, version) == ErrorCode.POLICY_VIOLATION
-    refused: list[list[list[int]]] = [[], [[1], [1]], [[2]], [[]], [[1, 1]]]
+    refused: list[list[list[int]]] = [[], [[NODE_ID], [NODE_ID]], [[2]], [[]], [[NODE_ID, NODE_ID]]]
     for places in refused:
         assert grow(client, "t", 3, version, places) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     twice = [cp.CreatePartitionsTopic("t", count, None) for count in (3, 4)]
