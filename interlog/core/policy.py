@@ -65,6 +65,7 @@ class CorePolicy:
         for item in self._catalog.topics():
             settings = compaction_of(item.settings)
             if settings is not None:
-                settings = replace(settings, segment_bytes=self._limits_of(item).bytes)
+                limits = self._limits_of(item)
+                settings = replace(settings, segment_bytes=limits.bytes, segment_ms=limits.ms)
                 for partition in item.partitions:
                     yield partitions[partition], settings

@@ -24,11 +24,13 @@ _NUMBERS: Final = {
     "segment_bytes": (1024, (1 << 31) - 1, SEGMENT_BYTES),
     "segment_ms": (1, _MAX_I64, 7 * _DAY_MS),
     "min_compaction_lag_ms": (0, _MAX_I64, 0),
+    "max_compaction_lag_ms": (1, _MAX_I64, _MAX_I64),
     "delete_retention_ms": (0, _MAX_I64, _DAY_MS),
     "max_message_bytes": (1024, 512 << 20, 16 << 20),
     "past_ms": (0, _MAX_I64, _MAX_I64),
     "future_ms": (0, _MAX_I64, _HOUR_MS),
 }
+_SHARES: Final = {"min_dirty_ratio": 0.5}  # from 0 to 1
 _WORDS: Final = {
     "cleanup": ("delete", "compact", "compact,delete", "delete,compact", "keep"),
     "timestamp": ("create", "append"),
@@ -37,7 +39,7 @@ _WORDS: Final = {
 }
 _LIMITS: Final = ("retention_ms", "retention_bytes")
 _NOTES: Final = "notes"  # names and texts that a face keeps with the topic, and that mean nothing here
-ALLOWED: Final = (*_NUMBERS, *_WORDS, _NOTES)
+ALLOWED: Final = (*_NUMBERS, *_SHARES, *_WORDS, _NOTES)
 
 _MOST_NOTES: Final = 100
 _MOST_NOTE_LETTERS: Final = 1_000
@@ -52,10 +54,12 @@ class TopicSettings:
     segment_bytes: int
     segment_ms: int
     min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
     delete_retention_ms: int
     max_message_bytes: int  # of one batch
     past_ms: int  # how far a ready batch's times may lie before the broker's,
     future_ms: int  # and how far after it, where the topic keeps the times of its records
+    min_dirty_ratio: float  # of what there is, how much must be new for a compaction
     cleanup: str
     timestamp: str
     durability: str
@@ -96,6 +100,9 @@ def check_settings(given: Mapping[str, Any]) -> dict[str, Any]:
             least, most, _ = _NUMBERS[name]
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise InvalidError(f"topic setting {name} is a whole number from {least} to {most}, not {value!r}")
+        elif name in _SHARES:
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+                raise InvalidError(f"topic setting {name} is a number from 0 to 1, not {value!r}")
         elif name in _WORDS:
             if name == "cleanup" and isinstance(value, str):
                 value = ",".join(dict.fromkeys(word.strip() for word in value.split(",")))
@@ -126,6 +133,7 @@ def settings_of(kept: Mapping[str, Any], policy: Mapping[str, Any] | None = None
         limits = {name: lower_limit(kept.get(name, -1), policy[name]) for name in _LIMITS if name in policy}
         kept = {**policy, **kept, **limits}
     values = {name: kept.get(name, default) for name, (_, _, default) in _NUMBERS.items()}
+    values |= {name: kept.get(name, default) for name, default in _SHARES.items()}
     return TopicSettings(**values, **{name: kept.get(name, words[0]) for name, words in _WORDS.items()})
 
 
@@ -140,5 +148,8 @@ def compaction_of(kept: Mapping[str, Any]) -> CompactionSettings | None:
     if not settings.compacts:
         return None
     return CompactionSettings(
-        min_compaction_lag_ms=settings.min_compaction_lag_ms, delete_retention_ms=settings.delete_retention_ms
+        min_dirty_ratio=settings.min_dirty_ratio,
+        min_compaction_lag_ms=settings.min_compaction_lag_ms,
+        max_compaction_lag_ms=settings.max_compaction_lag_ms,
+        delete_retention_ms=settings.delete_retention_ms,
     )

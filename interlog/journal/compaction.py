@@ -22,7 +22,7 @@ from interlog.journal.partition import Partition
 from interlog.journal.record import Record
 from interlog.journal.segment import SEGMENT_BYTES, Segment, walk_log
 from interlog.journal.segment_writer import SegmentWriter
-from interlog.journal.settle import Installed
+from interlog.journal.settle import SEGMENT_MS, Installed
 from interlog.journal.store import Garbage, SegmentStore
 
 _DIGEST_BYTES: Final = 16
@@ -36,9 +36,11 @@ Cleaned = Sequence[tuple[int, int]]  # (up to this offset, first cleaned at ms),
 class CompactionSettings:
     min_dirty_ratio: float = 0.5  # of the bytes: how much must be new for a pass to pay
     min_compaction_lag_ms: int = 0  # younger records are left alone
+    max_compaction_lag_ms: int = (1 << 63) - 1  # older ones are not left alone, however little is new
     delete_retention_ms: int = 24 * 3600 * 1000
     most_keys: int = 1_000_000
     segment_bytes: int = SEGMENT_BYTES
+    segment_ms: int = SEGMENT_MS  # what is written is settled after this time, or after so many bytes
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ def plan_compaction(partition: Partition, now_ms: int, settings: CompactionSetti
     dirty_from = max(cleaned[-1][0] if cleaned else 0, partition.log_start)
     sources: list[Segment] = []
     dirty = clean = 0
-    due = False  # tombstones whose time has come
+    due = False  # tombstones whose time has come, or records that have waited long enough
     youngest_ms = now_ms - settings.min_compaction_lag_ms
     for segment in partition.segments:
         if segment.claimed:
@@ -83,6 +85,7 @@ def plan_compaction(partition: Partition, now_ms: int, settings: CompactionSetti
             if settings.min_compaction_lag_ms > 0 and segment.max_timestamp_ms > youngest_ms:
                 break
             dirty += segment.bytes
+            due = due or segment.first_timestamp_ms + settings.max_compaction_lag_ms <= now_ms
         else:
             clean += segment.bytes
         since = cleaned_at(cleaned, segment.base)

@@ -136,6 +136,8 @@ class Housekeeper:
             self._look_due_ms = now_ms + self._settings.look_ms
             self._rewrite_due = True
             self._compactions = list(self._policy.compacted())
+            if any(self._wants_settling(*one) for one in self._compactions):
+                self._storage.journal.roll_soon()
         if self._rewrite_due:
             self._rewrite_due = False
             if self._begin_rewrite():
@@ -158,6 +160,12 @@ class Housekeeper:
         self._worker.submit(job, ended)
 
     # -- settling, rewriting, compacting
+
+    def _wants_settling(self, partition: Partition, settings: CompactionSettings) -> bool:
+        """Only segments are compacted: what is written now must be settled before, when its time has come."""
+        journal = self._storage.journal
+        written = sum(window.bytes for window in partition.windows if window.file == journal.current)
+        return written >= settings.segment_bytes or (written > 0 and journal.age_ms >= settings.segment_ms)
 
     def _begin_settle(self) -> bool:
         journal = self._storage.journal

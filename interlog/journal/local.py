@@ -30,6 +30,7 @@ from interlog.journal.syncer import Syncer
 
 __all__ = ["JournalSettings", "JournalState", "LocalJournal"]
 
+_NEVER_MS: Final = 1 << 62
 PREPARE_BYTES: Final = 8 << 20  # of a journal file, before they are written to
 
 
@@ -129,7 +130,8 @@ class LocalJournal:
         self._syncer.begun(file)
         settings = self._settings
         jitter = settings.roll_jitter * self._rng.uniform(-1, 1) if self._rng is not None else 0.0
-        self._roll_at_ms = self._clock.now_ms() + int(settings.roll_ms * (1 + jitter))
+        self._begun_ms = self._clock.now_ms()
+        self._roll_at_ms = self._begun_ms + int((settings.roll_ms or _NEVER_MS) * (1 + jitter))
 
     # -- what is there
 
@@ -205,6 +207,20 @@ class LocalJournal:
         except FormatError as error:
             raise DamageError(str(file.path), position, f"{error}.", ADVICE) from None
         return bytes(data[position : position + header.length])
+
+    @property
+    def current(self) -> int:
+        """The number of the file that is written to now."""
+        return self._number
+
+    @property
+    def age_ms(self) -> int:
+        """How long that file has been written to."""
+        return self._clock.now_ms() - self._begun_ms
+
+    def roll_soon(self) -> None:
+        """Somebody wants what the current file holds to be settled: it is closed at the next poll."""
+        self._roll_at_ms = self._begun_ms
 
     # -- append
 
@@ -415,7 +431,7 @@ class LocalJournal:
             return
         self._condition.look_after_room(free, now_ms)
         settings = self._settings
-        if settings.roll_ms and now_ms >= self._roll_at_ms and self._may_roll(now_ms):
+        if now_ms >= self._roll_at_ms and self._may_roll(now_ms):
             self._roll(0)
         if self._written > self._durable and now_ms - self._unsynced_since_ms >= settings.flush_ms:
             self._start_sync()

@@ -33,6 +33,9 @@ class Kind(IntEnum):
     PASSWORD = 9
 
 
+_NUMBERS: Final[dict[Kind, type[int] | type[float]]] = {Kind.INT: int, Kind.LONG: int, Kind.DOUBLE: float}
+
+
 class Effect(Enum):
     ACTS = "acts"
     IGNORED = "accepted and ignored"
@@ -57,7 +60,7 @@ class Config:
     def check(self, text: str) -> str:
         """The text as it is kept; InvalidError with a sentence if it cannot be one."""
         value = text.strip()
-        if self.kind in (Kind.INT, Kind.LONG, Kind.DOUBLE):
+        if self.kind in _NUMBERS:
             self._check_number(text)
         elif self.kind is Kind.BOOLEAN:
             value = value.lower()
@@ -167,9 +170,9 @@ _ROWS: Final = (
     _ignored("leader.replication.throttled.replicas", _LIST, "", "", _NO_REPLICAS),
     _refused("local.retention.bytes", _LONG, "-2", _NO_TIERS, "log.local.retention.bytes"),
     _refused("local.retention.ms", _LONG, "-2", _NO_TIERS, "log.local.retention.ms"),
-    _ignored(
-        "max.compaction.lag.ms", _LONG, str(_MAX_I64), "log.cleaner.max.compaction.lag.ms",
-        "Compaction begins when half of what there is has not been compacted, however old it is.", least=1,
+    _acts(
+        "max.compaction.lag.ms", _LONG, "max_compaction_lag_ms", "log.cleaner.max.compaction.lag.ms",
+        "How long a record may stay as it is before compaction, however little else is new.", least=1,
     ),
     _acts(
         "max.message.bytes", _INT, "max_message_bytes", "message.max.bytes",
@@ -187,9 +190,9 @@ _ROWS: Final = (
         _TIMESTAMP, _STRING, "timestamp", "log.message.timestamp.type",
         "Whether records keep the times they came with, or get the broker's.", words=("CreateTime", "LogAppendTime"),
     ),
-    _ignored(
-        "min.cleanable.dirty.ratio", _DOUBLE, "0.5", "log.cleaner.min.cleanable.ratio",
-        "Compaction begins when half of what there is has not been compacted.", least=0, most=1,
+    _acts(
+        "min.cleanable.dirty.ratio", _DOUBLE, "min_dirty_ratio", "log.cleaner.min.cleanable.ratio",
+        "Compaction begins when this part of what there is has not been compacted.", least=0, most=1,
     ),
     _acts(
         "min.compaction.lag.ms", _LONG, "min_compaction_lag_ms", "log.cleaner.min.compaction.lag.ms",
@@ -255,7 +258,7 @@ def settings_from(configs: Mapping[str, str], kept: Mapping[str, Any] | None = N
         elif name in _TO_CORE:
             settings[row.setting] = _TO_CORE[name].get(value, value)
         else:
-            settings[row.setting] = int(value) if row.kind in (Kind.INT, Kind.LONG) else value
+            settings[row.setting] = _NUMBERS[row.kind](value) if row.kind in _NUMBERS else value
     if notes:
         settings[NOTES] = notes
     return check_settings(settings)
