@@ -70,11 +70,20 @@ IDS_FETCH = [
     ("Groups/Topics", "Name", TOPIC_ID_10),
 ]
 
+
+def of_13(path: str) -> list[tuple[str, str, Json]]:
+    """Produce names topics by their ids alone from then on."""
+    return [
+        (path, "Name", {"name": "Name", "versions": "0-12", "ignorable": True}),
+        (path, "Name", {**TOPIC_ID_10, "versions": "13+"}),
+    ]
+
+
 # By message: the versions there are now, and the fields that came or changed, each with the path to its struct and
 # the field it stands behind ("" the first).
 NEWER: dict[str, tuple[str, list[tuple[str, str, Json]]]] = {
-    "ProduceRequest": ("0-12", []),
-    "ProduceResponse": ("0-12", []),
+    "ProduceRequest": ("0-13", of_13("TopicData")),
+    "ProduceResponse": ("0-13", of_13("Responses")),
     "FetchRequest": (
         "0-18",
         [

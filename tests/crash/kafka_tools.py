@@ -82,5 +82,8 @@ class Tools:
 
 
 def produce(data: list[tuple[Place, bytes]], acks: int = ALL, name: str | None = None) -> ProduceRequest:
-    topics = [TopicProduceData(place[0], [PartitionProduceData(place[1], records)]) for place, records in data]
+    topics = [
+        TopicProduceData(topic, partition_data=[PartitionProduceData(index, records)])
+        for (topic, index), records in data
+    ]
     return ProduceRequest(name, acks, 30_000, topics)

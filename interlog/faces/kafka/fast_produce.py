@@ -1,7 +1,8 @@
-"""Produce requests, versions 0 to 12, read by hand: where the record batches are, which stay where they are.
+"""Produce requests, versions 0 to 13, read by hand: where the record batches are, which stay where they are.
 
 Before version 3 there is no transactional id; from version 9 on lengths are varints and tagged fields stand behind
-each struct. Versions above 9 differ in the errors that may be answered.
+each struct; from version 13 on topics have their ids in place of names. Others differ in the errors that may be
+answered.
 """
 
 import struct
@@ -11,7 +12,8 @@ from typing import Final, NamedTuple
 from interlog.faces.kafka.errors import WireError
 from interlog.faces.kafka.schema.reading import MOST_ELEMENTS, more_varint, skip_tags
 
-VERSIONS: Final = range(13)
+VERSIONS: Final = range(14)
+WITH_IDS: Final = 13  # versions from here on
 
 _SHORT: Final = Struct(">h").unpack_from
 _INT: Final = Struct(">i").unpack_from
@@ -19,10 +21,12 @@ _TWO_INTS: Final = Struct(">ii").unpack_from
 _ACKS_TIMEOUT: Final = Struct(">hi").unpack_from
 _ACKS_TIMEOUT_COUNT: Final = Struct(">hii").unpack_from
 
+_ID_BYTES: Final = 16
+
 _NO_SENSE: Final = (IndexError, struct.error, UnicodeDecodeError)
 
 Partitions = list[tuple[int, memoryview | None]]
-Topics = list[tuple[str, Partitions]]
+Topics = list[tuple[str | bytes, Partitions]]  # by name or, from version 13 on, by id
 
 
 class Produce(NamedTuple):
@@ -37,7 +41,7 @@ def read_produce(version: int, data: bytes, at: int, end: int) -> Produce:
     if version not in VERSIONS:
         raise WireError(f"ProduceRequest has no version {version}")
     try:
-        request, at = _read_flexible(data, at, end) if version >= 9 else _read_plain(version, data, at, end)
+        request, at = _read_flexible(version, data, at, end) if version >= 9 else _read_plain(version, data, at, end)
     except _NO_SENSE as error:
         raise WireError(f"ProduceRequest version {version}: {error}") from None
     if at > end:
@@ -83,8 +87,9 @@ def _read_plain(version: int, data: bytes, at: int, end: int) -> tuple[Produce, 
     return Produce(acks, timeout_ms, transactional_id, topics), at
 
 
-def _read_flexible(data: bytes, at: int, end: int) -> tuple[Produce, int]:
+def _read_flexible(version: int, data: bytes, at: int, end: int) -> tuple[Produce, int]:
     view = memoryview(data)
+    with_ids = version >= WITH_IDS
     left = MOST_ELEMENTS
     transactional_id = None
     size = data[at]
@@ -103,12 +108,17 @@ def _read_flexible(data: bytes, at: int, end: int) -> tuple[Produce, int]:
     left = _count(topic_count - 1, 3, at, end, left)
     topics: Topics = []
     for _ in range(topic_count - 1):
-        size = data[at]
-        at += 1
-        if size > 127:
-            size, at = more_varint(data, at, size)
-        to = at + size - 1
-        name = _text(data, at, to, end)
+        name: str | bytes
+        if with_ids:
+            to = at + _ID_BYTES
+            name = data[at:to]
+        else:
+            size = data[at]
+            at += 1
+            if size > 127:
+                size, at = more_varint(data, at, size)
+            to = at + size - 1
+            name = _text(data, at, to, end)
         count = data[to]
         at = to + 1
         if count > 127:

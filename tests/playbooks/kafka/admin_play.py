@@ -35,7 +35,7 @@ def send(client: Client, records: list[Record], topic: str = "t", index: int = 0
 
 def one_batch(records: list[Record], topic: str = "t", index: int = 0, **more: Any) -> produce.ProduceRequest:
     batch = batches.encode(records, base_offset=0, leader_epoch=-1, **more)
-    data = produce.TopicProduceData(topic, [produce.PartitionProduceData(index, batch)])
+    data = produce.TopicProduceData(topic, partition_data=[produce.PartitionProduceData(index, batch)])
     return produce.ProduceRequest(None, -1, 1_000, [data])
 
 

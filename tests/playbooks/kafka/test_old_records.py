@@ -22,7 +22,7 @@ def topics(client: Client) -> None:
 
 
 def send(client: Client, records: bytes, version: int = 2, topic: str = "t") -> Any:
-    data = produce.TopicProduceData(topic, [produce.PartitionProduceData(0, records)])
+    data = produce.TopicProduceData(topic, partition_data=[produce.PartitionProduceData(0, records)])
     answer = client.ask(produce.ProduceRequest(None, -1, 1_000, [data]), version)
     return answer.responses[0].partition_responses[0]
 

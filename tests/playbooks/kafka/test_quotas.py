@@ -58,7 +58,7 @@ def send(client: Client, size: int = 1_000, client_id: str = "play", acks: int =
     """Produce so much; the answer."""
     record = Record(None, b"x" * size, (), client.play.clock.now_ms())
     batch = batches.encode([record], base_offset=0, leader_epoch=-1)
-    data = produce.TopicProduceData("t", [produce.PartitionProduceData(0, batch)])
+    data = produce.TopicProduceData("t", partition_data=[produce.PartitionProduceData(0, batch)])
     client.send(produce.ProduceRequest(None, acks, 1_000, [data]), 11, answered=acks != 0, client_id=client_id)
     heard = client.listen()
     assert len(heard) == (acks != 0)
@@ -264,7 +264,7 @@ def test_requests_that_come_with_one_that_is_too_much_wait(play: Play, client: C
     put(client, {"client-id": "play"}, producer_byte_rate=1_000)
     record = Record(None, b"x" * 20_000, (), play.clock.now_ms())
     batch = batches.encode([record], base_offset=0, leader_epoch=-1)
-    data = produce.TopicProduceData("t", [produce.PartitionProduceData(0, batch)])
+    data = produce.TopicProduceData("t", partition_data=[produce.PartitionProduceData(0, batch)])
     for _ in range(3):
         client.send(produce.ProduceRequest(None, -1, 1_000, [data]), 11)
     assert len(client.listen()) == 1

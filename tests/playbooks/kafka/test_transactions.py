@@ -91,7 +91,7 @@ def send(
     name: str | None = "tx",
 ) -> Any:
     made = batch(values, producer, sequence, transactional=name is not None)
-    data = produce.TopicProduceData("t", [produce.PartitionProduceData(index, made)])
+    data = produce.TopicProduceData("t", partition_data=[produce.PartitionProduceData(index, made)])
     answer = client.ask(produce.ProduceRequest(name, -1, 1_000, [data]), version)
     return answer.responses[0].partition_responses[0]
 

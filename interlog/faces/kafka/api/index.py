@@ -21,7 +21,7 @@ class Served(NamedTuple):
 
 
 SERVED: Final[dict[int, Served]] = {
-    0: Served("produce", range(13)),
+    0: Served("produce", range(14)),
     1: Served("fetch", range(4, 19)),
     2: Served("list_offsets", range(12)),
     3: Served("metadata", range(14)),

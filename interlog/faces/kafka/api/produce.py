@@ -60,12 +60,11 @@ def handle(request: Request, body: Produce) -> None:
     response = ProduceResponse()
     failed: PartitionProduceResponse | None = None
     stored = 0
-    for name, partitions in body.topics:
+    for named, partitions in body.topics:
         view = None
         error = refusal
         if error is None:
-            view = request.service.views.find(request.namespace, name)
-            error = _topic_refusal(request, view, name)
+            view, error = _find(request, named)
         answers = []
         for index, records in partitions:
             try:
@@ -79,7 +78,9 @@ def handle(request: Request, body: Produce) -> None:
                 answer = _refused(index, refused)
                 failed = failed or answer
             answers.append(answer)
-        response.responses.append(TopicProduceResponse(name, answers))
+        told = TopicProduceResponse(named) if isinstance(named, str) else TopicProduceResponse(topic_id=named)
+        told.partition_responses = answers
+        response.responses.append(told)
     request.service.produced.value += stored
     if acks == NOBODY:
         if failed is not None:
@@ -126,14 +127,24 @@ def _refusal(request: Request, body: Produce) -> KafkaError | None:
     return None
 
 
-def _topic_refusal(request: Request, view: View | None, name: str) -> KafkaError | None:
+def _find(request: Request, named: str | bytes) -> tuple[View | None, KafkaError | None]:
+    """A topic by its name or its id, and why nothing is taken for it."""
+    views = request.service.views
+    if isinstance(named, str):
+        view, name = views.find(request.namespace, named), named
+    else:
+        view = views.find_id(request.namespace, named)
+        if view is None:
+            return None, KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        name = view.name
     if not request.may("write", name):
-        return KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return view, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if view is None:
-        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return None, KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if view.topic is None:
-        return KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is a queue: Kafka clients can only read it.")
-    return None
+        why = f"{name} is a queue: Kafka clients can only read it."
+        return view, KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
+    return view, None
 
 
 def _append(

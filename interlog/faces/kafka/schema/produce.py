@@ -11,13 +11,14 @@ class PartitionProduceData(f.Message):
 
 
 class TopicProduceData(f.Message):
-    name: str = f.string(default="")
+    name: str = f.string("0-12", default="", ignorable=True)
+    topic_id: bytes = f.uuid("13+", default=f.NO_UUID, ignorable=True)
     partition_data: list[PartitionProduceData] = f.array(PartitionProduceData, default_factory=list)
 
 
 class ProduceRequest(f.Message):
     API_KEY = 0
-    VALID = range(13)
+    VALID = range(14)
     FLEXIBLE = 9
 
     transactional_id: str | None = f.string("3+", default=None, nullable="3+")
@@ -50,7 +51,8 @@ class PartitionProduceResponse(f.Message):
 
 
 class TopicProduceResponse(f.Message):
-    name: str = f.string(default="")
+    name: str = f.string("0-12", default="", ignorable=True)
+    topic_id: bytes = f.uuid("13+", default=f.NO_UUID, ignorable=True)
     partition_responses: list[PartitionProduceResponse] = f.array(PartitionProduceResponse, default_factory=list)
 
 
@@ -63,7 +65,7 @@ class NodeEndpoint(f.Message):
 
 class ProduceResponse(f.Message):
     API_KEY = 0
-    VALID = range(13)
+    VALID = range(14)
     FLEXIBLE = 9
 
     responses: list[TopicProduceResponse] = f.array(TopicProduceResponse, default_factory=list)
