@@ -8,13 +8,12 @@ a time: `_holders` says by which.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
 from typing import Protocol
 
 from interlog.base.errors import InvalidError
-from interlog.core.deadlines import Deadline
 from interlog.core.group_alarm import Alarm, Home
 from interlog.core.group_assignors import ASSIGNORS, DEFAULT_ASSIGNOR, Subscriber
+from interlog.core.group_member import LEAST_REBALANCE_MS, NOTHING, Member, Phase
 from interlog.core.group_words import (
     JOINS,
     LEAVES_FOR_NOW,
@@ -23,6 +22,7 @@ from interlog.core.group_words import (
     GroupState,
     GroupView,
     Heartbeat,
+    Join,
     MemberView,
     Refused,
     Standing,
@@ -38,79 +38,6 @@ class Lookup(Protocol):
     def partitions(self, name: str) -> tuple[int, ...] | None: ...
 
 
-_NOTHING: frozenset[int] = frozenset()
-_LEAST_REBALANCE_MS = 1
-
-
-class _Phase(Enum):
-    """How far a member is on its way to its target."""
-
-    STABLE = "stable"
-    GIVING_UP = "giving up"  # it was told to, and has not said that it did
-    WAITING = "waiting"  # others hold what it is to have
-
-
-class _Member:
-    __slots__ = (
-        "assigned",
-        "assignor",
-        "client_id",
-        "epoch",
-        "epoch_before",
-        "giving_up",
-        "host",
-        "id",
-        "instance",
-        "is_new",
-        "may_read",
-        "pattern",
-        "phase",
-        "rack",
-        "rebalance_due",
-        "rebalance_ms",
-        "session",
-        "target",
-        "topics",
-        "user",
-        "wanted",
-    )
-
-    def __init__(self, name: str, session: Alarm) -> None:
-        self.id = name
-        self.session = session
-        self.instance: str | None = None
-        self.rack: str | None = None
-        self.client_id = ""
-        self.host = ""
-        self.user = ""
-        self.may_read: Callable[[str], bool] = lambda topic: False
-        self.rebalance_ms = _LEAST_REBALANCE_MS
-        self.rebalance_due: Deadline | None = None
-        self.assignor: str | None = None
-        self.topics: frozenset[str] = frozenset()
-        self.pattern: NamePattern | None = None
-        self.wanted: frozenset[str] = frozenset()  # the topics, and those that the pattern fits
-        self.phase = _Phase.STABLE
-        self.is_new = True  # no target was made for it
-        self.epoch = JOINS
-        self.epoch_before = JOINS
-        self.assigned = _NOTHING
-        self.giving_up = _NOTHING
-        self.target = _NOTHING
-
-    def move_to(self, epoch: int) -> None:
-        self.epoch_before, self.epoch = self.epoch, epoch
-
-    def stop(self) -> None:
-        self.session.cancel()
-        self.stop_rebalance()
-
-    def stop_rebalance(self) -> None:
-        if self.rebalance_due is not None:
-            self.rebalance_due.cancel()
-            self.rebalance_due = None
-
-
 class BalancedGroup:
     kind = GroupKind.BALANCED
 
@@ -124,10 +51,11 @@ class BalancedGroup:
         self._all_topics = topics
         self._stale = False  # topics have changed since the target was made
         self._topics: dict[str, tuple[int, ...]] = {}  # those that somebody wants, as the target knows them
-        self._members: dict[str, _Member] = {}
+        self._members: dict[str, Member] = {}
         self._instances: dict[str, str] = {}
         self._holders: dict[int, str] = {}
         self._settled: set[str] = set()  # the members that have reached their target
+        self.on_guests_alone: Callable[[], None] = lambda: None
 
     # -- asked
 
@@ -158,6 +86,7 @@ class BalancedGroup:
                 pattern="" if member.pattern is None else member.pattern.text,
                 assigned=member.assigned,
                 target=member.target,
+                guest=member.guest is not None,
             )
             for member in self._members.values()
         )
@@ -176,10 +105,11 @@ class BalancedGroup:
         found = self._members.get(member)
         if found is None:
             return Refused.UNKNOWN_MEMBER
-        if not transactional and not epochs:
+        if not transactional and not epochs and found.guest is None:
             return Refused.EPOCHS_NEEDED
         if generation != found.epoch:
-            return Refused.ILLEGAL_GENERATION if transactional else Refused.STALE_EPOCH
+            by_generation = transactional or found.guest is not None
+            return Refused.ILLEGAL_GENERATION if by_generation else Refused.STALE_EPOCH
         return None
 
     def check_reader(self, member: str | None, epoch: int) -> Refused | None:
@@ -194,7 +124,7 @@ class BalancedGroup:
     def known(self, member: str) -> frozenset[int]:
         """The partitions that a member may speak of."""
         found = self._members.get(member)
-        return _NOTHING if found is None else found.assigned | found.giving_up
+        return NOTHING if found is None else found.assigned | found.giving_up
 
     # -- told by the catalog
 
@@ -211,21 +141,25 @@ class BalancedGroup:
         member = self._member_of(ask)
         pattern = self._pattern_of(ask, member)
         before = member.assigned
-        changed = self._update(member, ask, pattern)
-        if changed or self._stale:
-            self._look_at_topics(changed)
-        if self.epoch > self.target_epoch:
-            self._make_target()
+        self._refresh(self._update(member, ask, pattern))
         self._reconcile(member, ask.owned)
         settings = self._home.settings
-        member.session.set(self.own.get("session_ms", settings.session_ms))
+        session_ms = self.own.get("session_ms", settings.session_ms)
+        member.session.set(session_ms if member.guest is None else member.guest.session_ms)
         told = ask.epoch == JOINS or ask.full or member.assigned != before
         next_ms = self.own.get("heartbeat_ms", settings.heartbeat_ms)
         if self.state is not GroupState.STABLE:
             next_ms = min(next_ms, settings.settling_heartbeat_ms)
         return Standing(None, member.id, member.epoch, member.assigned if told else None, next_ms)
 
-    def _member_of(self, ask: Heartbeat) -> _Member:
+    def _refresh(self, changed: bool) -> None:
+        """A target for what members want now."""
+        if changed or self._stale:
+            self._look_at_topics(changed)
+        if self.epoch > self.target_epoch:
+            self._make_target()
+
+    def _member_of(self, ask: Heartbeat) -> Member:
         """Who it is: known, new, or in the place of another; GroupError if it is nobody."""
         joins = ask.epoch == JOINS
         if ask.instance is not None:
@@ -251,25 +185,25 @@ class BalancedGroup:
             _check_epoch(member, ask)
         return member
 
-    def _new_member(self, ask: Heartbeat) -> _Member:
+    def _new_member(self, ask: Heartbeat) -> Member:
         most = self._home.settings.members
         if len(self._members) >= most:
             raise GroupError(Refused.FULL, f"The group has reached its maximum capacity of {most} members.")
         name = ask.member or self._home.new_id()
-        member = _Member(name, Alarm(self._home, lambda: self._fence(name)))
+        member = Member(name, Alarm(self._home, lambda: self._fence(name)))
         self._pattern_of(ask, member)  # a member whose pattern cannot be read is none
         member.instance = ask.instance
         self._put(member)
         return member
 
-    def _put(self, member: _Member) -> None:
+    def _put(self, member: Member) -> None:
         self._members[member.id] = member
         if member.instance is not None:
             self._instances[member.instance] = member.id
 
-    def _take_over(self, old: _Member, ask: Heartbeat) -> _Member:
+    def _take_over(self, old: Member, ask: Heartbeat) -> Member:
         """A static member is back under another id: it has what it had."""
-        if old.epoch != LEAVES_FOR_NOW:
+        if old.epoch != LEAVES_FOR_NOW and old.guest is None:
             raise GroupError(
                 Refused.UNRELEASED_INSTANCE,
                 f"Static member {ask.member} with instance id {ask.instance} cannot join the group because the "
@@ -287,7 +221,7 @@ class BalancedGroup:
         self._hold(old)
         return old
 
-    def _pattern_of(self, ask: Heartbeat, member: _Member) -> NamePattern | None:
+    def _pattern_of(self, ask: Heartbeat, member: Member) -> NamePattern | None:
         if ask.pattern is None or (member.pattern is not None and member.pattern.text == ask.pattern):
             return member.pattern
         try:
@@ -297,7 +231,7 @@ class BalancedGroup:
                 Refused.BAD_PATTERN, f"SubscribedTopicRegex is not a regular expression: {error}"
             ) from None
 
-    def _update(self, member: _Member, ask: Heartbeat, pattern: NamePattern | None) -> bool:
+    def _update(self, member: Member, ask: Heartbeat, pattern: NamePattern | None) -> bool:
         """What a member says of itself; whether it wants something else now."""
         if ask.instance is not None and ask.instance != member.instance:
             self._instances.pop(member.instance or "", None)
@@ -305,10 +239,10 @@ class BalancedGroup:
             self._put(member)
         member.rack = ask.rack if ask.rack is not None else member.rack
         member.client_id, member.host = ask.client_id, ask.host
-        member.user, member.may_read = ask.user, ask.may_read
+        member.user, member.may_read, member.guest = ask.user, ask.may_read, ask.guest
         member.assignor = ask.assignor or member.assignor
         if ask.rebalance_ms != -1:
-            member.rebalance_ms = max(ask.rebalance_ms, _LEAST_REBALANCE_MS)
+            member.rebalance_ms = max(ask.rebalance_ms, LEAST_REBALANCE_MS)
         topics = member.topics if ask.topics is None else ask.topics
         changed = member.is_new or topics != member.topics or pattern is not member.pattern
         member.topics, member.pattern, member.is_new = topics, pattern, False
@@ -362,19 +296,19 @@ class BalancedGroup:
 
     # -- the way there
 
-    def _reconcile(self, member: _Member, owned: frozenset[int] | None) -> None:
+    def _reconcile(self, member: Member, owned: frozenset[int] | None) -> None:
         if member.id in self._settled:
             return
-        if member.phase is _Phase.GIVING_UP:
+        if member.phase is Phase.GIVING_UP:
             if _still_owns(member.giving_up, owned):
                 return
             self._go_on(member, member.epoch + 1, owned)
-        elif member.phase is _Phase.WAITING or member.epoch != self.target_epoch:
+        elif member.phase is Phase.WAITING or member.epoch != self.target_epoch:
             self._go_on(member, member.epoch, owned)
-        if member.phase is _Phase.STABLE and member.epoch == self.target_epoch:
+        if member.phase is Phase.STABLE and member.epoch == self.target_epoch:
             self._settled.add(member.id)
 
-    def _go_on(self, member: _Member, epoch: int, owned: frozenset[int] | None) -> None:
+    def _go_on(self, member: Member, epoch: int, owned: frozenset[int] | None) -> None:
         """One step: give up first; then take what is free; then wait for the rest."""
         kept = member.assigned & member.target
         giving_up = member.assigned - kept
@@ -384,26 +318,26 @@ class BalancedGroup:
                 member.move_to(epoch)
             member.assigned, member.giving_up = kept, giving_up
             self._hold(member)
-            member.phase = _Phase.GIVING_UP
+            member.phase = Phase.GIVING_UP
             self._await_giving_up(member)
             return
         new = frozenset(one for one in member.target - kept if one not in self._holders)
         if member.epoch != self.target_epoch:
             member.move_to(self.target_epoch)
-        member.assigned, member.giving_up = kept | new, _NOTHING
+        member.assigned, member.giving_up = kept | new, NOTHING
         self._hold(member)
-        member.phase = _Phase.STABLE if member.assigned == member.target else _Phase.WAITING
+        member.phase = Phase.STABLE if member.assigned == member.target else Phase.WAITING
         member.stop_rebalance()
 
-    def _let_go(self, member: _Member) -> None:
+    def _let_go(self, member: Member) -> None:
         for partition in member.assigned | member.giving_up:
             self._holders.pop(partition, None)
 
-    def _hold(self, member: _Member) -> None:
+    def _hold(self, member: Member) -> None:
         for partition in member.assigned | member.giving_up:
             self._holders[partition] = member.id
 
-    def _await_giving_up(self, member: _Member) -> None:
+    def _await_giving_up(self, member: Member) -> None:
         """A member that does not give up in time is put out."""
         epoch = member.epoch
 
@@ -414,6 +348,53 @@ class BalancedGroup:
 
         member.stop_rebalance()
         member.rebalance_due = self._home.deadlines.after(member.rebalance_ms, expire)
+
+    # -- guests: members who speak as in a classic group, see group_guests
+
+    def guests(self) -> list[Member]:
+        return [member for member in self._members.values() if member.guest is not None]
+
+    @property
+    def guests_alone(self) -> bool:
+        return bool(self._members) and all(member.guest is not None for member in self._members.values())
+
+    def instance(self, name: str) -> Member | None:
+        return self._members.get(self._instances.get(name, ""))
+
+    def find(self, name: str) -> Member | None:
+        return self._members.get(name)
+
+    def take_in(self, name: str, ask: Join, topics: frozenset[str], assigned: frozenset[int]) -> None:
+        """A member of the classic group that this one was: it has what it had there."""
+        member = Member(name, Alarm(self._home, lambda: self._fence(name)))
+        member.instance, member.guest = ask.instance, ask
+        member.client_id, member.host = ask.client_id, ask.host
+        member.rebalance_ms = ask.rebalance_ms
+        member.topics = topics
+        member.is_new = False
+        member.epoch = member.epoch_before = self.epoch
+        member.assigned = member.target = assigned.difference(self._holders)
+        self._put(member)
+        self._hold(member)
+        member.session.set(ask.session_ms)
+
+    def must_join(self, member: Member) -> bool:
+        """Whether a guest has a step to make; if it does not join again in time, it is put out."""
+        self._refresh(False)
+        if member.id in self._settled:
+            return False
+        if member.phase is Phase.WAITING:
+            wanted = member.target - member.assigned
+            if all(one in self._holders for one in wanted) and member.epoch == self.target_epoch:
+                return False  # others have not given up yet
+        elif member.phase is Phase.STABLE and member.epoch == self.target_epoch:
+            return False
+        if member.rebalance_due is None:
+            self._await_giving_up(member)
+        return True
+
+    def put_out(self, member: Member) -> None:
+        self._fence(member.id)
 
     # -- going
 
@@ -435,8 +416,8 @@ class BalancedGroup:
             # It will be back: what it has is kept for it, until its session ends.
             self._let_go(member)
             member.epoch = LEAVES_FOR_NOW
-            member.giving_up = _NOTHING
-            member.phase = _Phase.STABLE
+            member.giving_up = NOTHING
+            member.phase = Phase.STABLE
             member.stop_rebalance()
             self._hold(member)
             self._settled.discard(name)
@@ -453,8 +434,10 @@ class BalancedGroup:
         self._stale = True  # some topics may have been its alone
         if not self._members:
             self.emptied_ms = self._home.clock.now_ms()
+        elif self.guests_alone:
+            self.on_guests_alone()
 
-    def _remove(self, member: _Member) -> None:
+    def _remove(self, member: Member) -> None:
         member.stop()
         self._let_go(member)
         del self._members[member.id]
@@ -464,7 +447,7 @@ class BalancedGroup:
 
     def close(self) -> None:
         """The group is gone."""
-        members: Iterable[_Member] = list(self._members.values())
+        members: Iterable[Member] = list(self._members.values())
         for member in members:
             self._remove(member)
 
@@ -474,7 +457,7 @@ def _still_owns(partitions: frozenset[int], owned: frozenset[int] | None) -> boo
     return bool(partitions) and (owned is None or bool(partitions & owned))
 
 
-def _check_epoch(member: _Member, ask: Heartbeat) -> None:
+def _check_epoch(member: Member, ask: Heartbeat) -> None:
     if ask.epoch == member.epoch:
         return
     # The answer to its last heartbeat may have been lost: then it is one epoch behind.

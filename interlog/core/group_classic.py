@@ -8,6 +8,7 @@ what the other had.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from interlog.base.errors import InterlogError
 from interlog.core.deadlines import Deadline
@@ -313,6 +314,54 @@ class ClassicGroup:
         return Joined(
             None, member.id, self.generation, self.protocol_type, self.protocol, self.leader or "", members, False
         )
+
+    # -- becoming another kind, and back
+
+    def members(self) -> list[tuple[str, Join, bytes]]:
+        """Who is in it, how each joined, and what it was assigned."""
+        return [
+            (
+                member.id,
+                Join(
+                    member.id,
+                    self.protocol_type,
+                    tuple(member.protocols.items()),
+                    member.session_ms,
+                    member.rebalance_ms,
+                    member.instance,
+                    member.client_id,
+                    member.host,
+                ),
+                member.assignment,
+            )
+            for member in self._members.values()
+        ]
+
+    def dissolve(self) -> None:
+        """Its members are looked after elsewhere from now on: who waits is told to join again."""
+        self._cancel_dues()
+        for alarm in self._pending.values():
+            alarm.cancel()
+        for member in self._members.values():
+            member.session.cancel()
+            self._answer_join(member, Joined(Refused.REBALANCING, member.id))
+            member.answer_sync(Synced(Refused.REBALANCING))
+        self._go(GroupState.DEAD)
+
+    def take_back(self, generation: int, members: Iterable[tuple[str, Join]]) -> None:
+        """Into a new group: those whose balanced group has no other members left. All are to join again."""
+        self.generation = generation
+        for name, ask in members:
+            self.protocol_type = ask.protocol_type
+            member = _Member(name, ask, Alarm(self._home, partial(self._expire, name)))
+            member.is_new = False
+            self._members[name] = member
+            if member.instance is not None:
+                self._instances[member.instance] = name
+            self._count(member, 1)
+            member.session.set(member.session_ms)
+        self._go(GroupState.PREPARING)
+        self._join_due = self._home.deadlines.after(self._rebalance_ms, self._complete)
 
     # -- a round
 

@@ -149,6 +149,7 @@ class Heartbeat(NamedTuple):
     assignor: str | None = None
     owned: frozenset[int] | None = None  # the partitions that it reads now
     full: bool = False  # it wants to be told everything
+    guest: Join | None = None  # of a member who speaks as in a classic group
 
 
 class Standing(NamedTuple):
@@ -178,6 +179,7 @@ class MemberView(NamedTuple):
     pattern: str = ""
     assigned: frozenset[int] = frozenset()
     target: frozenset[int] = frozenset()
+    guest: bool = False  # a member of a balanced group who speaks as in a classic one
 
 
 class GroupView(NamedTuple):

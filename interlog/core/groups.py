@@ -2,14 +2,17 @@
 
 Comes in: what members ask, by namespace and name of the group, and the time. Goes out: an answer to each, at once or
 later by the call that came with the question. What groups have read is with the cursors and lasts; who is in them is
-in memory alone, and after a start members join again. A group is made by its first member and is of one kind; without
-members a classic one can become balanced, and the other way round. It is forgotten once it has neither members nor
-cursors. Share groups are looked after by `shares`; here is what all kinds have in common.
+in memory alone, and after a start members join again. A group is made by its first member and is of one kind; a classic
+one becomes balanced with the first member of that kind, and classic again once the last one has left (`group_guests`).
+It is forgotten once it has neither members nor cursors. Share groups are looked after by `shares`; here is what all
+kinds have in common.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from interlog.base.errors import InvalidError
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, ObjectItem, QueueItem, TopicItem, What
 from interlog.core.cursors import Cursors
@@ -40,6 +43,7 @@ from interlog.core.group_words import (
 from interlog.core.share_partitions import SharePartitions
 
 if TYPE_CHECKING:
+    from interlog.core.group_guests import Guests, GuestWords
     from interlog.core.share_groups import ShareGroups
 
 __all__ = ["GroupSettings", "Groups"]
@@ -78,6 +82,7 @@ class Groups:
         self._cursors = cursors
         self._share_partitions = share_partitions
         self._shares: ShareGroups | None = None
+        self.guest_words: Callable[[str], GuestWords] | None = None  # of a namespace's members
         self._classic: dict[Key, ClassicGroup] = {}
         self._balanced: dict[Key, BalancedGroup] = {}
         self._started_ms = home.clock.now_ms()
@@ -131,7 +136,10 @@ class Groups:
         key = namespace, group
         balanced = self._balanced.get(key)
         found = self._classic.get(key)
-        if (balanced is not None and not balanced.empty) or self.is_share(namespace, group):
+        guests = self._guests(key)
+        if guests is not None:
+            respond(guests.join(ask))
+        elif (balanced is not None and not balanced.empty) or self.is_share(namespace, group):
             respond(Joined(Refused.INCONSISTENT_PROTOCOL, ask.member))
         elif found is None and ask.member:
             respond(Joined(Refused.UNKNOWN_MEMBER, ask.member))
@@ -148,20 +156,23 @@ class Groups:
 
     def sync(self, namespace: str, group: str, ask: Sync, respond: OnSynced) -> None:
         found = self._classic.get((namespace, group))
-        if found is None:
-            respond(Synced(Refused.UNKNOWN_MEMBER))
-        else:
+        guests = self._guests((namespace, group))
+        if found is not None:
             found.sync(ask, respond)
+        elif guests is not None:
+            respond(guests.sync(ask))
+        else:
+            respond(Synced(Refused.UNKNOWN_MEMBER))
 
     def heartbeat(
         self, namespace: str, group: str, member: str, instance: str | None, generation: int
     ) -> Refused | None:
-        found = self._classic.get((namespace, group))
+        found = self._classic.get((namespace, group)) or self._guests((namespace, group))
         return Refused.UNKNOWN_MEMBER if found is None else found.heartbeat(member, instance, generation)
 
     def leave(self, namespace: str, group: str, leaving: Sequence[Leaving]) -> list[Refused | None]:
         """What becomes of each: None if it has left."""
-        found = self._classic.get((namespace, group))
+        found = self._classic.get((namespace, group)) or self._guests((namespace, group))
         if found is None:
             return [Refused.UNKNOWN_MEMBER] * len(leaving)
         return found.leave(leaving)
@@ -170,6 +181,38 @@ class Groups:
         """What the members of a classic group told of themselves for the protocol in use."""
         found = self._classic.get((namespace, group))
         return [] if found is None else found.metadata()
+
+    # -- from one kind to the other, with members
+
+    def _guests(self, key: Key) -> "Guests | None":
+        """How members of classic groups are spoken to in a balanced group that has members."""
+        found = self._balanced.get(key)
+        if found is None or found.empty or self.guest_words is None:
+            return None
+        from interlog.core.group_guests import Guests  # here, because few groups ever move
+
+        return Guests(found, self._home, self.guest_words(key[0]))
+
+    def _move(self, key: Key, classic: ClassicGroup, made: BalancedGroup) -> None:
+        """The members of a classic group are guests of a balanced one from now on; GroupError if they cannot be."""
+        try:
+            if self.guest_words is None:
+                raise InvalidError("nobody knows their words")
+            from interlog.core.group_guests import Guests
+
+            Guests(made, self._home, self.guest_words(key[0])).take_in(classic.members())
+        except InvalidError:
+            raise GroupError(Refused.OTHER_KIND, f"Group {key[1]} is not a consumer group.") from None
+        classic.dissolve()
+
+    def _move_back(self, key: Key) -> None:
+        """Only guests are left in a balanced group: they agree among themselves again."""
+        balanced = self._balanced.pop(key)
+        made = self._classic[key] = ClassicGroup(key[1], self._home)
+        guests = balanced.guests()
+        balanced.close()
+        generation = max(member.epoch for member in guests)
+        made.take_back(generation, [(member.id, member.guest) for member in guests if member.guest is not None])
 
     # -- balanced groups
 
@@ -189,6 +232,9 @@ class Groups:
             found.leave(ask.member, ask.instance, for_now=ask.epoch == LEAVES_FOR_NOW)
             return Standing(None, ask.member, ask.epoch)
         except GroupError as error:
+            found = self._balanced.get((namespace, group))
+            if found is not None and found.guests_alone:
+                self._move_back((namespace, group))  # the one for whom they moved was refused
             return Standing(error.why, ask.member, sentence=str(error))
 
     def _balanced_group(self, key: Key, ask: Heartbeat) -> BalancedGroup:
@@ -196,7 +242,7 @@ class Groups:
         if found is not None:
             return found
         classic = self._classic.get(key)
-        if (classic is not None and not classic.idle) or self.is_share(*key):
+        if self.is_share(*key):
             raise GroupError(Refused.OTHER_KIND, f"Group {key[1]} is not a consumer group.")
         if ask.epoch != JOINS:
             # The members of before a start have epochs that nobody remembers: they join again.
@@ -205,8 +251,11 @@ class Groups:
             raise GroupError(Refused.FULL, f"There are {self.settings.groups} groups already, which is the limit.")
         made = BalancedGroup(key[1], self._home, self._topics(key[0]))
         made.own = own_settings(self._catalog, *key)
+        made.on_guests_alone = partial(self._move_back, key)
         if classic is not None:
             made.epoch = made.target_epoch = classic.generation
+            if not classic.idle:
+                self._move(key, classic, made)
             del self._classic[key]
         self._balanced[key] = made
         return made

@@ -6,6 +6,7 @@ A group's name is refused before its members are looked at; who may not read a g
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from interlog.core.catalog import Catalog
 from interlog.core.cursors import MAX_NAME_BYTES
 from interlog.core.group_words import GroupKind, Refused
 from interlog.core.groups import read_partitions
@@ -57,12 +58,15 @@ def host(request: Request) -> str:
 
 def topics_of(request: Request, partitions: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
     """The topics that have these partitions: the index of each, and its number."""
-    catalog = request.core.catalog
+    return indexes_of(request.core.catalog, request.namespace, partitions)
+
+
+def indexes_of(catalog: Catalog, namespace: str, partitions: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
     indexes: dict[str, dict[int, int]] = {}
     found: dict[str, list[tuple[int, int]]] = {}
     for partition in sorted(partitions):
         item = catalog.owner(partition)
-        if item is None or item.namespace != request.namespace:
+        if item is None or item.namespace != namespace:
             continue
         if item.name not in indexes:
             indexes[item.name] = {number: index for index, number in enumerate(read_partitions(item) or ())}

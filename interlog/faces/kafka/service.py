@@ -21,6 +21,7 @@ from interlog.faces.kafka.quotas import Quotas
 if TYPE_CHECKING:
     from interlog.faces.kafka.connection import KafkaConnection
     from interlog.faces.kafka.fetch_sessions import FetchSessions
+    from interlog.faces.kafka.guest_words import KafkaGuestWords
     from interlog.faces.kafka.share_sessions import ShareSessions
     from interlog.faces.kafka.views import Views
 
@@ -67,7 +68,13 @@ class KafkaService:
             settling_heartbeat_ms=min(SETTLING_HEARTBEAT_MS, settings.group_heartbeat_ms),
             retention_ms=settings.offsets_retention_ms,
         )
+        core.groups.guest_words = self._guest_words
         core.catalog.observe(self._changed)
+
+    def _guest_words(self, namespace: str) -> "KafkaGuestWords":
+        from interlog.faces.kafka.guest_words import KafkaGuestWords  # here, because few groups ever move
+
+        return KafkaGuestWords(self.core.catalog, namespace)
 
     def close(self) -> None:
         """The broker goes on without it: who is connected is sent away, and nothing is kept on its behalf."""

@@ -172,9 +172,10 @@ def test_members_that_are_refused(play: Play, client: Client, id: bytes, version
     assert g.beat(client, "stranger", 1, version).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert g.beat(client, "stranger", -1, version).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     classic = play.connect()
-    g.form(play, classic, group="g2")
+    g.form(play, classic, group="g2")  # its assignment means nothing to anybody but itself
     assert g.beat(client, "m", 0, version, group="g2").error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert g.join(play, classic, group="g").error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    other = {"protocol_type": "connect", "group": "g"}
+    assert g.join(play, classic, **other).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 # -- offsets of members

@@ -14,7 +14,7 @@ from interlog.faces.kafka.schema.consumer_group_describe import (
     TopicPartitions,
 )
 
-_CONSUMER = 1  # the type of a member; a classic one in such a group would be 0
+_CLASSIC, _CONSUMER = 0, 1  # the type of a member
 
 
 def handle(request: Request, body: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
@@ -67,7 +67,7 @@ def _member(request: Request, one: MemberView) -> Member:
         one.pattern or None,
         _assignment(request, one.assigned),
         _assignment(request, one.target),
-        _CONSUMER,
+        _CLASSIC if one.guest else _CONSUMER,
     )
 
 
