@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -261,3 +262,64 @@ def test_a_group_changes_over_to_the_newer_protocol(address: str, topic: str) ->
         admin = admin_of(address)
         described = admin.describe_consumer_groups([topic])[topic].result(PATIENCE_SECONDS)
         assert described.type.name == "CONSUMER" and len(described.members) == 1
+
+
+@pytest.mark.parametrize("classic", ["eager", "cooperative"])
+def test_a_group_moves_to_the_newer_kind_and_back_one_by_one(address: str, topic: str, classic: str) -> None:
+    """As when clients are restarted one after another with another setting: nothing is left out, little comes twice."""
+    found: Counter[int] = Counter()
+    sent = 0
+
+    def send() -> None:
+        nonlocal sent
+        produce(address, topic, ({"value": b"%d" % n, "partition": n % PARTITIONS} for n in range(sent, sent + 60)))
+        sent += 60
+
+    def give_up(consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
+        positions = [part for part in consumer.position(partitions) if part.offset >= 0]
+        if positions:
+            consumer.commit(offsets=positions, asynchronous=False)
+
+    @contextmanager
+    def member(settings: dict[str, Any]) -> Iterator[ck.Consumer]:
+        with consumer_of(address, topic, **settings, enable_auto_commit=False) as consumer:
+            consumer.subscribe([topic], on_revoke=give_up)
+            yield consumer
+
+    def share(*consumers: ck.Consumer) -> None:
+        """They read what is new, and each partition is one's."""
+        send()
+        for message in until(lambda: shared_out(*consumers), "they share", *consumers):
+            found[int(message.value() or b"")] += 1
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while len(found) < sent and time.monotonic() < deadline:
+            for consumer in consumers:
+                got = consumer.poll(0.02)
+                if got is not None:
+                    assert got.error() is None, got.error()
+                    found[int(got.value() or b"")] += 1
+        assert len(found) == sent
+
+    old, new = PROTOCOLS[classic], PROTOCOLS["balanced"]
+    with ExitStack() as back:
+        with ExitStack() as there:
+            with member(old) as first, member(old) as second:
+                share(first, second)
+                third = there.enter_context(member(new))
+                share(first, second, third)
+                assert _kind(address, topic) == ("CONSUMER", 3)
+            fourth = there.enter_context(member(new))
+            share(third, fourth)
+            fifth = back.enter_context(member(old))
+            share(third, fourth, fifth)
+        share(fifth)
+        assert _kind(address, topic) == ("CLASSIC", 1)
+    assert sorted(found) == list(range(sent))
+    assert found.total() <= sent + sent // 10
+
+
+def _kind(address: str, group: str) -> tuple[str, int]:
+    admin = admin_of(address)
+    (future,) = admin.describe_consumer_groups([group]).values()
+    described = future.result(PATIENCE_SECONDS)
+    return described.type.name, len(described.members)

@@ -85,6 +85,10 @@ _ROWS: Final = (
         "group.consumer.heartbeat.interval.ms", _INT, lambda of: of.group_heartbeat_ms, "kafka_group_heartbeat_ms",
         "How often a member of a group of the newer kind is told to send a heartbeat.",
     ),
+    _is(
+        "group.consumer.migration.policy", _STRING, "bidirectional",
+        "Groups move to the newer kind and back with members in them.",
+    ),
     _set(
         "group.consumer.session.timeout.ms", _INT, lambda of: of.group_session_ms, "kafka_group_session_ms",
         "How long a member of a group of the newer kind may be silent.",

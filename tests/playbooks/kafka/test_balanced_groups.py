@@ -174,8 +174,8 @@ def test_members_that_are_refused(play: Play, client: Client, id: bytes, version
     classic = play.connect()
     g.form(play, classic, group="g2")  # its assignment means nothing to anybody but itself
     assert g.beat(client, "m", 0, version, group="g2").error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    other = {"protocol_type": "connect", "group": "g"}
-    assert g.join(play, classic, **other).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    other = g.join(play, classic, group="g", protocol_type="connect")
+    assert other.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 # -- offsets of members
