@@ -56,13 +56,17 @@ class Guests:
         Nothing has happened then.
         """
         found = []
+        taken: set[int] = set()
         for name, ask, assignment in members:
             if ask.protocol_type != self._words.type or not ask.protocols:
                 raise InvalidError(f"{ask.protocol_type} is no protocol that can be read")
-            topics, _ = self._words.wants(ask.protocols[0][1])
-            found.append((name, ask, topics, self._words.assigned(assignment) if assignment else frozenset()))
-        for one in found:
-            self._group.take_in(*one)
+            topics, owned = self._words.wants(ask.protocols[0][1])
+            assigned = self._words.assigned(assignment) if assignment else frozenset()
+            taken |= assigned
+            found.append((name, ask, topics, owned, assigned))
+        for name, ask, topics, owned, assigned in found:
+            # In the middle of a round nobody is assigned anything, and some still read what they had.
+            self._group.take_in(name, ask, topics, assigned | (owned - taken))
 
     def join(self, ask: Join) -> Joined:
         try:
