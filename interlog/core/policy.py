@@ -1,7 +1,8 @@
 """What the journal's background work must know of partitions: which offsets are wanted, and what is compacted."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import QueueItem, TopicItem
@@ -9,6 +10,7 @@ from interlog.core.delays import PARTITION as DELAYS
 from interlog.core.policies import Policies
 from interlog.core.queue_state import QueuesSection
 from interlog.core.ranges import Cover
+from interlog.core.topic_defaults import all_defaults
 from interlog.core.topic_settings import compaction_of, settings_of
 from interlog.journal.compaction import CompactionSettings
 from interlog.journal.partition import Partition
@@ -55,15 +57,18 @@ class CorePolicy:
         item = self._catalog.owner(partition)
         return self._limits_of(item) if isinstance(item, TopicItem) else SegmentLimits(self._segment_bytes)
 
+    def _defaults_of(self, item: TopicItem) -> Mapping[str, Any]:
+        return all_defaults(self._catalog, item.namespace)
+
     def _limits_of(self, item: TopicItem) -> SegmentLimits:
         policy = self._policies.of_queue(item.namespace, item.name, "stream")
-        settings = settings_of(item.settings, {"segment_bytes": self._segment_bytes, **policy})
+        settings = settings_of(item.settings, policy, {"segment_bytes": self._segment_bytes, **self._defaults_of(item)})
         return SegmentLimits(settings.segment_bytes, settings.segment_ms)
 
     def compacted(self) -> Iterator[tuple[Partition, CompactionSettings]]:
         partitions = self._storage.partitions
         for item in self._catalog.topics():
-            settings = compaction_of(item.settings)
+            settings = compaction_of(item.settings, self._defaults_of(item))
             if settings is not None:
                 limits = self._limits_of(item)
                 settings = replace(settings, segment_bytes=limits.bytes, segment_ms=limits.ms)

@@ -14,6 +14,8 @@ from typing import Final, Protocol
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import Change, ObjectItem, TopicItem, What
 from interlog.core.policies import Policies
+from interlog.core.topic_defaults import KIND as DEFAULTS
+from interlog.core.topic_defaults import all_defaults
 from interlog.core.topic_settings import TopicSettings, settings_of
 from interlog.journal.partition import Partition
 from interlog.journal.retention import next_due_ms, retain
@@ -55,7 +57,7 @@ class Retention:
                 self._changed.update(dict.fromkeys(item.partitions))
             if change.what is What.CHANGED:
                 self._altered.update(dict.fromkeys(item.partitions))
-        elif isinstance(item, ObjectItem) and item.kind in Policies.KINDS:
+        elif isinstance(item, ObjectItem) and item.kind in (*Policies.KINDS, DEFAULTS):
             self._settings.clear()
             for topic in self._catalog.topics(item.namespace):
                 self._changed.update(dict.fromkeys(topic.partitions))
@@ -103,5 +105,9 @@ class Retention:
         key = (item.namespace, item.name)
         settings = self._settings.get(key)
         if settings is None:
-            settings = self._settings[key] = settings_of(item.settings, self._policies.of_queue(*key, "stream"))
+            settings = self._settings[key] = settings_of(
+                item.settings,
+                self._policies.of_queue(*key, "stream"),
+                all_defaults(self._catalog, item.namespace),
+            )
         return settings

@@ -124,14 +124,19 @@ def _check_notes(notes: object) -> None:
             raise InvalidError(f"a note of a topic is a name and a text of at most {_MOST_NOTE_LETTERS} letters")
 
 
-def settings_of(kept: Mapping[str, Any], policy: Mapping[str, Any] | None = None) -> TopicSettings:
+def settings_of(
+    kept: Mapping[str, Any], policy: Mapping[str, Any] | None = None, defaults: Mapping[str, Any] | None = None
+) -> TopicSettings:
     """All settings, as kept or as the policy says or else their defaults; of two limits the smaller one.
 
-    What an older version did not know to refuse has no effect.
+    `defaults` are those that were set in place of the ones here. What an older version did not know to refuse has no
+    effect.
     """
     if policy:
         limits = {name: lower_limit(kept.get(name, -1), policy[name]) for name in _LIMITS if name in policy}
         kept = {**policy, **kept, **limits}
+    if defaults:
+        kept = {**defaults, **kept}
     values = {name: kept.get(name, default) for name, (_, _, default) in _NUMBERS.items()}
     values |= {name: kept.get(name, default) for name, default in _SHARES.items()}
     return TopicSettings(**values, **{name: kept.get(name, words[0]) for name, words in _WORDS.items()})
@@ -142,9 +147,9 @@ def lower_limit(one: int, other: int) -> int:
     return max(one, other) if min(one, other) < 0 else min(one, other)
 
 
-def compaction_of(kept: Mapping[str, Any]) -> CompactionSettings | None:
+def compaction_of(kept: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> CompactionSettings | None:
     """How a topic is compacted; None if it is not."""
-    settings = settings_of(kept)
+    settings = settings_of(kept, None, defaults)
     if not settings.compacts:
         return None
     return CompactionSettings(

@@ -16,11 +16,13 @@ from interlog.base.clock import Clock
 from interlog.base.errors import InvalidError, LimitError, NotFoundError, OffsetOutOfRangeError, TimestampError
 from interlog.core import markers
 from interlog.core.catalog import Catalog
-from interlog.core.catalog_objects import Change, Settings, TopicItem, What
+from interlog.core.catalog_objects import Change, ObjectItem, Settings, TopicItem, What
 from interlog.core.committed import Committed
 from interlog.core.policies import Policies
 from interlog.core.producers import Producers
 from interlog.core.retention import Retention
+from interlog.core.topic_defaults import KIND as DEFAULTS
+from interlog.core.topic_defaults import all_defaults
 from interlog.core.topic_settings import TopicSettings, check_settings, settings_of
 from interlog.journal import batch as batches
 from interlog.journal.codecs import Codec
@@ -105,7 +107,9 @@ class Topic:
 
     def change(self, item: TopicItem) -> None:
         self.item = item
-        self.settings: TopicSettings = settings_of(item.settings)
+        self.settings: TopicSettings = settings_of(
+            item.settings, None, all_defaults(self._topics.catalog, item.namespace)
+        )
         for partition in item.partitions[len(self._logs) :]:
             self._logs.append(_Log(self._topics.storage.partition(partition)))
 
@@ -280,48 +284,52 @@ class Topics:
         self.retention = Retention(storage, catalog, Policies(catalog) if policies is None else policies)
         self.gathering: dict[_Log, None] = {}  # those that have gathered records in this tick
         self.grown: dict[_Log, None] = {}  # those that have got batches in this tick
-        self._catalog = catalog
+        self.catalog = catalog
         self._topics: dict[tuple[str, str], Topic] = {}  # those that somebody asked for
         catalog.observe(self._changed)
 
     def create(self, namespace: str, name: str, partitions: int = 1, settings: Settings | None = None) -> Topic:
-        self._catalog.create_topic(namespace, name, partitions, check_settings(settings or {}))
+        self.catalog.create_topic(namespace, name, partitions, check_settings(settings or {}))
         return self.get(namespace, name)
 
     def get(self, namespace: str, name: str) -> Topic:
         key = (namespace, name)
         topic = self._topics.get(key)
         if topic is None:
-            topic = self._topics[key] = Topic(self, self._catalog.topic(namespace, name))
+            topic = self._topics[key] = Topic(self, self.catalog.topic(namespace, name))
         return topic
 
     def all(self, namespace: str | None = None) -> Iterator[Topic]:
         """The topics of one namespace, or of all, in order of their names."""
-        return (self.get(item.namespace, item.name) for item in self._catalog.topics(namespace))
+        return (self.get(item.namespace, item.name) for item in self.catalog.topics(namespace))
 
     def alter(self, namespace: str, name: str, settings: dict[str, Any]) -> Topic:
         """Put other settings in place of all those a topic has."""
         topic = self.get(namespace, name)
-        self._catalog.alter(namespace, name, check_settings(settings))
+        self.catalog.alter(namespace, name, check_settings(settings))
         return topic
 
     def grow(self, namespace: str, name: str, partitions: int) -> Topic:
-        self._catalog.grow_topic(namespace, name, partitions)
+        self.catalog.grow_topic(namespace, name, partitions)
         return self.get(namespace, name)
 
     def delete(self, namespace: str, name: str) -> None:
-        self._catalog.topic(namespace, name)
-        self._catalog.remove(namespace, name)
+        self.catalog.topic(namespace, name)
+        self.catalog.remove(namespace, name)
 
     def append_marker(self, partition: int, batch: bytes) -> None:
         """Append the end of a transaction to a partition of a topic."""
-        item = self._catalog.owner(partition)
+        item = self.catalog.owner(partition)
         if not isinstance(item, TopicItem):
             raise NotFoundError(f"there is no partition {partition} of a topic")
         self.get(item.namespace, item.name).append_marker(item.partitions.index(partition), batch)
 
     def _changed(self, change: Change) -> None:
         item = change.item
+        if isinstance(item, ObjectItem) and item.kind == DEFAULTS:
+            for one in self._topics.values():
+                if one.item.namespace == item.namespace:
+                    one.change(one.item)
         if not isinstance(item, TopicItem):
             return
         key = (item.namespace, item.name)

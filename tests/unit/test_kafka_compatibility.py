@@ -49,6 +49,5 @@ def test_every_setting_of_the_broker_is_there_with_who_sets_it() -> None:
     known = {field.name for field in fields(Settings)}
     assert {row.set_by for row in BROKER.values() if row.set_by} <= known
     assert rows("Settings of the broker") == [
-        [code(row.name), code(row.default), f"setting `{row.set_by}`" if row.set_by else "fixed", row.doc]
-        for row in BROKER.values()
+        [code(row.name), code(row.default), row.here, row.doc] for row in BROKER.values()
     ]

@@ -1,17 +1,20 @@
 """Kafka's configs of the broker: what clients and tools look at, as it is here.
 
-Comes in: the service. Goes out: names and texts. None of them can be changed by a client: some are Interlog's own
-settings, which the operator sets, and the others are what they are.
+Comes in: the service. Goes out: names and texts. What topics begin with can be set by a client, for all brokers or for
+this one, and acts; some others can be set too, and are kept and shown. The rest are Interlog's own settings, which the
+operator sets, or are what they are.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
+from interlog.base.errors import InvalidError
 from interlog.core.groups import GroupSettings
 from interlog.core.producers import EXPIRATION_MS as PRODUCER_EXPIRATION_MS
+from interlog.core.topic_defaults import CLUSTER, default_settings, keep_defaults
 from interlog.core.transactions import EXPIRATION_MS, MAX_TIMEOUT_MS
-from interlog.faces.kafka.configs import TOPIC, Kind
+from interlog.faces.kafka.configs import NOTES, TOPIC, Config, Effect, Kind, configs_from, settings_from
 from interlog.faces.kafka.sasl import MECHANISMS
 from interlog.faces.kafka.service import NODE_ID, KafkaService, KafkaSettings
 
@@ -29,6 +32,14 @@ class BrokerConfig:
     default: str | None
     doc: str
     set_by: str = ""  # a setting of Interlog
+    dynamic: Config | None = None  # what a client's text for it must be: the topic's config, or one that is kept
+
+    @property
+    def here(self) -> str:
+        """What becomes of it."""
+        if self.set_by:
+            return f"setting `{self.set_by}`"
+        return "fixed" if self.dynamic is None else self.dynamic.effect.value
 
 
 def _is(name: str, kind: Kind, value: object, doc: str) -> BrokerConfig:
@@ -47,13 +58,25 @@ def _set(name: str, kind: Kind, value: Callable[[KafkaSettings], object], set_by
 def _of_topics() -> list[BrokerConfig]:
     """What a topic has where nobody set it."""
     return [
-        _is(row.broker, row.kind, row.default, f"What {row.name} is for topics that do not set it. {row.doc}")
+        replace(
+            _is(row.broker, row.kind, row.default, f"What {row.name} is for topics that do not set it. {row.doc}"),
+            dynamic=None if row.effect is Effect.REFUSED else row,
+        )
         for row in TOPIC.values()
         if row.broker
     ]
 
 
+def _kept(name: str, kind: Kind, default: str, doc: str) -> BrokerConfig:
+    row = Config(name, kind, default, Effect.IGNORED, doc, name)
+    return replace(_is(name, kind, default, doc), dynamic=row)
+
+
 _BOOLEAN, _STRING, _INT, _LONG, _LIST = Kind.BOOLEAN, Kind.STRING, Kind.INT, Kind.LONG, Kind.LIST
+
+_THREADS: Final = "One thread does the work; a few others write files."
+_CLEANER: Final = "Compaction has a size and a pace of its own."
+_NO_KERBEROS: Final = "Clients cannot log in by Kerberos."
 
 _ROWS: Final = (
     BrokerConfig(
@@ -162,7 +185,75 @@ _ROWS: Final = (
         "transactional.id.expiration.ms", _INT, EXPIRATION_MS,
         "How long a transactional id is kept after its last transaction.",
     ),
+    *(
+        _kept(name, kind, default, _THREADS)
+        for name, kind, default in (
+            ("background.threads", _INT, "10"), ("log.cleaner.threads", _INT, "1"), ("num.io.threads", _INT, "8"),
+            ("num.network.threads", _INT, "3"), ("num.recovery.threads.per.data.dir", _INT, "2"),
+            ("num.replica.fetchers", _INT, "1"),
+        )
+    ),
+    *(
+        _kept(name, kind, default, _CLEANER)
+        for name, kind, default in (
+            ("log.cleaner.backoff.ms", _LONG, "15000"), ("log.cleaner.dedupe.buffer.size", _LONG, "134217728"),
+            ("log.cleaner.io.buffer.load.factor", Kind.DOUBLE, "0.9"), ("log.cleaner.io.buffer.size", _INT, "524288"),
+            ("log.cleaner.io.max.bytes.per.second", Kind.DOUBLE, "1.7976931348623157E308"),
+        )
+    ),
+    *(
+        _kept(name, kind, default, _NO_KERBEROS)
+        for name, kind, default in (
+            ("sasl.kerberos.kinit.cmd", _STRING, "/usr/bin/kinit"),
+            ("sasl.kerberos.min.time.before.relogin", _LONG, "60000"),
+            ("sasl.kerberos.principal.to.local.rules", _LIST, "DEFAULT"), ("sasl.kerberos.service.name", _STRING, ""),
+            ("sasl.kerberos.ticket.renew.jitter", Kind.DOUBLE, "0.05"),
+            ("sasl.kerberos.ticket.renew.window.factor", Kind.DOUBLE, "0.8"),
+        )
+    ),
+    *(
+        _kept(name, _LONG, "9223372036854775807", "There is one copy of each partition.")
+        for name in (
+            "follower.replication.throttled.rate", "leader.replication.throttled.rate",
+            "replica.alter.log.dirs.io.max.bytes.per.second",
+        )
+    ),
     *_of_topics(),
 )  # fmt: skip
 
 BROKER: Final[dict[str, BrokerConfig]] = {row.name: row for row in sorted(_ROWS, key=lambda row: row.name)}
+
+
+# -- what clients set, for all brokers (CLUSTER) or for this one (BROKER) of the core's topic defaults
+
+# Since Kafka 4.1 a cluster has this one from its beginning.
+_FROM_THE_BEGINNING: Final = {"min.insync.replicas": TOPIC["min.insync.replicas"].default}
+
+
+def configs_set(service: KafkaService, where: str) -> dict[str, str]:
+    """Names and texts."""
+    settings = default_settings(service.core.catalog, service.settings.namespace, where)
+    found = {TOPIC[name].broker: text for name, text in configs_from(settings).items()}
+    found |= {name: text for name, text in settings.get(NOTES, {}).items() if name in BROKER}
+    return _FROM_THE_BEGINNING | found if where == CLUSTER else found
+
+
+def set_configs(service: KafkaService, where: str, configs: Mapping[str, str], *, validate_only: bool) -> None:
+    """Set these in place of all that is set; InvalidError says what cannot be set, or not so."""
+    fixed = sorted(name for name in configs if name not in BROKER or BROKER[name].dynamic is None)
+    if fixed:
+        raise InvalidError(f"Cannot update these configs dynamically: {', '.join(fixed)}. The operator sets them.")
+    of_topics: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    for name, text in configs.items():
+        row = BROKER[name].dynamic
+        assert row is not None
+        if row.name in TOPIC:
+            of_topics[row.name] = text
+        else:
+            notes[name] = row.check(text)
+    settings = settings_from(of_topics)
+    if notes:
+        settings[NOTES] = {**settings.get(NOTES, {}), **notes}
+    if not validate_only:
+        keep_defaults(service.core.catalog, service.settings.namespace, where, settings)

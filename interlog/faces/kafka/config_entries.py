@@ -7,13 +7,17 @@ into their own structs.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from interlog.core.topic_defaults import BROKER as OF_THIS_BROKER
+from interlog.core.topic_defaults import CLUSTER
 from interlog.faces.kafka import group_configs
-from interlog.faces.kafka.broker_configs import BROKER, BrokerConfig
+from interlog.faces.kafka.broker_configs import BROKER, BrokerConfig, configs_set
 from interlog.faces.kafka.configs import TOPIC, Kind, configs_from
 from interlog.faces.kafka.service import KafkaService
 
 # Where a value comes from.
 OF_TOPIC: Final = 1
+SET_FOR_BROKER: Final = 2  # by a client
+SET_FOR_ALL: Final = 3
 OF_BROKER: Final = 4  # the operator set it
 DEFAULT: Final = 5
 OF_GROUP: Final = 8
@@ -32,14 +36,16 @@ class Entry(NamedTuple):
     doc: str
 
 
-def topic_entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
+def topic_entries(service: KafkaService, settings: Mapping[str, Any]) -> Iterator[Entry]:
     given = configs_from(settings)
+    by_clients = _set_by_clients(service)
     for row in TOPIC.values():
         synonyms: list[Synonym] = [(row.name, given[row.name], OF_TOPIC)] if row.name in given else []
         if row.broker:
+            synonyms += by_clients.get(row.broker, ())
             synonyms.append((row.broker, row.default, DEFAULT))
-        source = synonyms[0][2] if synonyms else DEFAULT
-        yield Entry(row.name, given.get(row.name, row.default), row.kind, source, False, tuple(synonyms), row.doc)
+        _, value, source = synonyms[0] if synonyms else (row.name, row.default, DEFAULT)
+        yield Entry(row.name, value, row.kind, source, False, tuple(synonyms), row.doc)
 
 
 def group_entries(service: KafkaService, settings: Mapping[str, Any]) -> Iterator[Entry]:
@@ -53,10 +59,27 @@ def group_entries(service: KafkaService, settings: Mapping[str, Any]) -> Iterato
 
 
 def broker_entries(service: KafkaService) -> Iterator[Entry]:
+    by_clients = _set_by_clients(service)
     for row in BROKER.values():
-        synonyms = _of_broker(row, service)
-        source = synonyms[0][2] if synonyms else DEFAULT
-        yield Entry(row.name, row.value(service), row.kind, source, True, tuple(synonyms), row.doc)
+        synonyms = [*by_clients.get(row.name, ()), *_of_broker(row, service)]
+        _, value, source = synonyms[0] if synonyms else (row.name, row.value(service), DEFAULT)
+        yield Entry(row.name, value, row.kind, source, row.dynamic is None, tuple(synonyms), row.doc)
+
+
+def cluster_entries(service: KafkaService) -> Iterator[Entry]:
+    """Of all brokers there is only what was set for them."""
+    for name, text in configs_set(service, CLUSTER).items():
+        row = BROKER[name]
+        yield Entry(name, text, row.kind, SET_FOR_ALL, False, ((name, text, SET_FOR_ALL),), row.doc)
+
+
+def _set_by_clients(service: KafkaService) -> dict[str, list[Synonym]]:
+    """By name, what counts first first."""
+    found: dict[str, list[Synonym]] = {}
+    for where, source in ((OF_THIS_BROKER, SET_FOR_BROKER), (CLUSTER, SET_FOR_ALL)):
+        for name, text in configs_set(service, where).items():
+            found.setdefault(name, []).append((name, text, source))
+    return found
 
 
 def _of_broker(row: BrokerConfig, service: KafkaService) -> list[Synonym]:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 
+from interlog.base.errors import InvalidError
 from interlog.core.group_settings import keep_settings, own_settings
+from interlog.core.topic_defaults import BROKER as OF_THIS_BROKER
+from interlog.core.topic_defaults import CLUSTER as CLUSTER_DEFAULTS
 from interlog.faces.kafka import configs as topic_configs
 from interlog.faces.kafka import group_configs
-from interlog.faces.kafka.broker_configs import BROKER
-from interlog.faces.kafka.config_entries import Entry, broker_entries, group_entries, topic_entries
+from interlog.faces.kafka.broker_configs import BROKER, configs_set, set_configs
+from interlog.faces.kafka.config_entries import Entry, broker_entries, cluster_entries, group_entries, topic_entries
 from interlog.faces.kafka.configs import Kind
 from interlog.faces.kafka.errors import ErrorCode, KafkaError
 from interlog.faces.kafka.operations import CLUSTER
@@ -53,7 +56,7 @@ class _Topic:
         self._view = view
 
     def entries(self) -> Iterator[Entry]:
-        return iter(()) if self._view.topic is None else topic_entries(self._view.item.settings)
+        return iter(()) if self._view.topic is None else topic_entries(self._request.service, self._view.item.settings)
 
     def given(self) -> Mapping[str, str]:
         return topic_configs.configs_from(self._view.item.settings)
@@ -97,17 +100,18 @@ class _Group:
 
 
 class _Broker:
-    """Of the only one by its number; of all of them, for which nothing is set, by no name."""
+    """Of the only one by its number, and of all of them by no name."""
 
     def __init__(self, request: Request, name: str) -> None:
-        self._request = request
-        self._name = name
+        self._service = request.service
+        self._all = not name
+        self._where = CLUSTER_DEFAULTS if self._all else OF_THIS_BROKER
 
     def entries(self) -> Iterator[Entry]:
-        return broker_entries(self._request.service) if self._name else iter(())
+        return cluster_entries(self._service) if self._all else broker_entries(self._service)
 
     def given(self) -> Mapping[str, str]:
-        return {}
+        return configs_set(self._service, self._where)
 
     def default(self, name: str) -> tuple[Kind, str]:
         row = BROKER.get(name)
@@ -116,9 +120,10 @@ class _Broker:
         return row.kind, row.default or ""
 
     def put(self, configs: Mapping[str, str], *, validate_only: bool) -> None:
-        if configs:
-            why = f"Cannot update these configs dynamically: {', '.join(sorted(configs))}. The operator sets them."
-            raise KafkaError(ErrorCode.INVALID_REQUEST, why)
+        try:
+            set_configs(self._service, self._where, configs, validate_only=validate_only)
+        except InvalidError as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from None
 
 
 def _topic(request: Request, name: str) -> Configured:

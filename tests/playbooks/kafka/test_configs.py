@@ -61,6 +61,10 @@ def change(
     return result.error_code, result.error_message
 
 
+def packed(value: bytes) -> list[Record]:
+    return [Record(b"k", value, (), 1_700_000_000_000)]
+
+
 def put(client: Client, **configs: str) -> None:
     assert change(client, *((name.replace("_", "."), SET, text) for name, text in configs.items())) == (0, None)
 
@@ -102,9 +106,12 @@ def test_only_what_is_asked_for_is_told(client: Client) -> None:
 def test_the_broker_is_described(client: Client) -> None:
     found = {one.name: one for one in describe(client, str(NODE_ID), OF_BROKER).configs}
     assert list(found) == list(BROKER)
-    assert all(one.read_only for one in found.values())
+    assert {name for name, one in found.items() if not one.read_only} == {
+        name for name, row in BROKER.items() if row.dynamic is not None
+    }
     assert found["auto.create.topics.enable"].value == "true"
-    assert describe(client, "", OF_BROKER).configs == []
+    (of_all,) = describe(client, "", OF_BROKER).configs
+    assert (of_all.name, of_all.value, of_all.config_source) == ("min.insync.replicas", "1", 3)
 
 
 def test_a_queue_has_no_configs_and_gets_none(play: Play, client: Client) -> None:
@@ -234,6 +241,93 @@ def test_the_brokers_are_the_operators(client: Client) -> None:
         assert change(client, ("no.such", APPEND, "5"), name=name, type=OF_BROKER)[0] == ErrorCode.INVALID_CONFIG
         assert alter(client, {"num.partitions": "5"}, name, OF_BROKER)[0] == ErrorCode.INVALID_REQUEST
     assert values(client, str(NODE_ID), OF_BROKER)["num.partitions"] == "1"
+
+
+# -- what clients set for all topics
+
+OF_ALL, OF_THIS = "", str(NODE_ID)
+
+
+def default(client: Client, name: str, where: str, **configs: str) -> None:
+    changes = [(name.replace("_", "."), SET, text) for name, text in configs.items()]
+    assert change(client, *changes, name=where, type=OF_BROKER) == (0, None), name
+
+
+def test_what_topics_begin_with_is_set_for_all_brokers_or_for_this_one(client: Client) -> None:
+    def told(name: str = "t", type: int = OF_TOPIC) -> Any:
+        (one,) = describe(client, name, type, keys=["segment.ms"], include_synonyms=True).configs
+        return one.value, one.config_source, [(one.name, one.value, one.source) for one in one.synonyms]
+
+    mine, built_in = ("log.roll.ms", "604800000", 5), ("segment.ms", "7", 1)
+    default(client, "for all", OF_ALL, log_roll_ms="5000")
+    all_say = ("log.roll.ms", "5000", 3)
+    assert told() == ("5000", 3, [all_say, mine])
+    default(client, "for this one", OF_THIS, log_roll_ms="6000")
+    this_says = ("log.roll.ms", "6000", 2)
+    assert told() == ("6000", 2, [this_says, all_say, mine])
+    put(client, segment_ms="7")
+    assert told() == ("7", 1, [built_in, this_says, all_say, mine])
+    (broker,) = describe(client, OF_THIS, OF_BROKER, keys=["log.roll.ms"], include_synonyms=True).configs
+    assert (broker.value, broker.config_source, broker.read_only) == ("6000", 2, False)
+    assert [one.source for one in broker.synonyms] == [2, 3, 5]
+    assert values(client, OF_ALL, OF_BROKER) == {"log.roll.ms": "5000", "min.insync.replicas": "1"}
+    for where in (OF_ALL, OF_THIS):
+        assert change(client, ("log.roll.ms", DELETE, None), name=where, type=OF_BROKER)[0] == 0
+    assert change(client, ("segment.ms", DELETE, None))[0] == 0
+    assert told() == ("604800000", 5, [mine])
+
+
+def test_what_is_set_for_all_acts_on_topics_that_are_there_and_on_those_to_come(play: Play, client: Client) -> None:
+    put(client, max_message_bytes="3000")
+    a.create(client, "u")
+    default(client, "smaller", OF_ALL, message_max_bytes="2000", log_cleanup_policy="compact")
+    a.create(client, "v")
+    batch = packed(b"x" * 2_500)
+
+    def sent() -> list[int]:
+        return [
+            client.ask(a.one_batch(batch, name), 9).responses[0].partition_responses[0].error_code for name in "tuv"
+        ]
+
+    assert sent() == [0, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.MESSAGE_TOO_LARGE]
+    keyless = client.ask(a.one_batch([Record(None, b"v", (), play.clock.now_ms())], "u"), 9)
+    assert keyless.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_RECORD
+    play.restart()
+    client = play.connect()
+    assert values(client, "u")["max.message.bytes"] == "2000"
+    assert sent() == [0, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.MESSAGE_TOO_LARGE]
+    assert alter(client, {}, OF_ALL, OF_BROKER)[0] == 0
+    assert sent() == [0, 0, 0]
+
+
+def test_retention_set_for_all_acts(play: Play, client: Client) -> None:
+    play.core.topics.retention.grace_ms = 0
+    a.create(client, "u")
+    client.ask(a.one_batch(packed(b"x"), "u"), 9)
+    play.advance(10_000)
+    assert play.core.topic("/", "u").log_start(0) == 0
+    default(client, "short", OF_ALL, log_retention_ms="1000")
+    play.advance(10_000)
+    assert play.core.topic("/", "u").log_start(0) == 1
+
+
+def test_some_are_kept_and_shown(play: Play, client: Client) -> None:
+    default(client, "", OF_THIS, num_io_threads="4", log_flush_interval_ms="9")
+    play.restart()
+    client = play.connect()
+    found = values(client, OF_THIS, OF_BROKER)
+    assert (found["num.io.threads"], found["log.flush.interval.ms"]) == ("4", "9")
+    assert values(client)["flush.ms"] == "5"
+    assert values(client, OF_ALL, OF_BROKER) == {"min.insync.replicas": "1"}
+
+
+@pytest.mark.parametrize("name", ["num.io.threads", "log.roll.ms"])
+def test_what_cannot_be_is_not_set_for_all(client: Client, name: str) -> None:
+    for where in (OF_ALL, OF_THIS):
+        code, sentence = change(client, (name, SET, "many"), name=where, type=OF_BROKER)
+        assert (code, "many" in str(sentence)) == (ErrorCode.INVALID_REQUEST, True)
+        assert change(client, (name, SET, "5"), name=where, type=OF_BROKER, validate_only=True)[0] == 0
+    assert values(client, OF_THIS, OF_BROKER)[name] == BROKER[name].default
 
 
 def test_an_answer_waits_for_the_disk(play: Play, client: Client) -> None:

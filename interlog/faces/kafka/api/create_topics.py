@@ -71,7 +71,7 @@ def _create(request: Request, topic: CreatableTopic, *, validate_only: bool) -> 
     if request.may("describe_configs", name):
         result.configs = [
             CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source)
-            for entry in topic_entries(settings)
+            for entry in topic_entries(request.service, settings)
         ]
     else:
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
