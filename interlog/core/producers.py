@@ -33,6 +33,7 @@ REMEMBERED: Final = 5  # batches of a producer in a partition
 
 _PERIOD_MS: Final = 600_000
 _FORGOTTEN_AT_ONCE: Final = 1_000  # when there are too many
+_MOST_HELD_BACK: Final = 10_000  # producers whose first batch was refused for now
 _BATCH: Final = struct.Struct("<qiiq")  # offset, first and last sequence, time
 _OLDER: Final = -(REMEMBERED - 1) * _BATCH.size
 
@@ -178,6 +179,7 @@ class Producers:
         self._aborted_changed: dict[int, None] = {}
         self._aborted_removed: list[Row] = []
         self._marks_changed = False
+        self._held_back: dict[tuple[int, int, int], int] = {}  # partition, id, epoch: sequence of what was to be first
 
     def __len__(self) -> int:
         return self._count
@@ -249,7 +251,12 @@ class Producers:
             if refusal is not None:
                 raise ProducerError(refusal, f"a batch of producer {id} is part of no open transaction")
         if producer is None:
-            # Its batches may be long gone: it goes on wherever it was.
+            # Its batches may be long gone: it goes on wherever it was. But not with its second one before its first.
+            expected = self._held_back.get((partition, id, epoch), first)
+            if first != expected:
+                raise ProducerError(
+                    Refusal.OUT_OF_ORDER, f"sequence {first} of producer {id} cannot come before {expected}"
+                )
             self._make_room()
             return None
         if epoch < producer.epoch:
@@ -264,6 +271,17 @@ class Producers:
         if producer.open_since >= 0 and not attributes & TRANSACTIONAL:
             raise ProducerError(Refusal.NOT_OPEN, f"producer {id} is in a transaction, and this batch is not")
         return None
+
+    def hold_back(self, partition: int, id: int, epoch: int, first: int) -> None:
+        """A batch is refused for now, and is to come again: those that were sent behind it may not come before it.
+
+        Of a producer that is known its sequences see to that. This is kept in memory alone, and not of everybody.
+        """
+        producer = self.find(partition, id)
+        if producer is None:
+            self._held_back.setdefault((partition, id, epoch), first)
+            if len(self._held_back) > _MOST_HELD_BACK:
+                del self._held_back[next(iter(self._held_back))]
 
     def poll(self, now_ms: int) -> None:
         """Begin a new period when it is time, and forget who was last seen long ago."""
@@ -306,6 +324,7 @@ class Producers:
             log = self._logs[partition] = _Log()
         producer = log.producers.get(header.producer_id)
         if producer is None:
+            self._held_back.pop((partition, header.producer_id, header.producer_epoch), None)
             producer = log.producers[header.producer_id] = Producer(partition, header.producer_id)
             producer.period_ms = self._period_ms
             self._seen.setdefault(self._period_ms, {})[producer] = None

@@ -26,6 +26,7 @@ class Client:
         self._link = link
         self._reader = FrameReader()
         self._correlation = 0
+        self._over = False  # the broker is dead: nobody listens any more
         self._waiting: deque[tuple[int, int, int, Then]] = deque()  # correlation id, API, version, what to do
 
     @property
@@ -35,6 +36,8 @@ class Client:
 
     def send(self, request: Message, version: int, then: Then | None) -> None:
         """`then`: what to do with the answer; None where there will be none."""
+        if self._over:
+            return
         self._correlation += 1
         key = request.API_KEY
         head = key.to_bytes(2, "big") + version.to_bytes(2, "big") + self._correlation.to_bytes(4, "big") + _CLIENT_ID
@@ -68,6 +71,7 @@ class Client:
 
     def last_words(self) -> None:
         """The broker is dead: take in what it had said by then."""
+        self._over = True
         self._take(self._link.last_words())
 
     def _take(self, data: bytes) -> None:

@@ -198,6 +198,35 @@ def test_acks_that_do_not_exist(client: Client, acks: int) -> None:
     assert a.offset(client, a.LATEST) == 0
 
 
+@pytest.mark.parametrize("version", [9, 13])
+def test_what_was_sent_behind_a_batch_that_is_held_back_does_not_come_before_it(
+    play: Play, client: Client, version: int
+) -> None:
+    """A producer that nobody knows may begin anywhere, but for this."""
+    full = [True]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(play.core), "accepts_messages", property(lambda core: not full[0]))
+        id = client.ask(InitProducerIdRequest(None, 0), 4).producer_id
+
+        def sent(sequence: int, epoch: int = 0) -> int:
+            batch = packed(producer_id=id, producer_epoch=epoch, base_sequence=sequence)
+            asked = request(("t", 0, batch))
+            asked.topic_data[0].topic_id = play.service.views.id_of(play.core.topic("/", "t").item)
+            (found,) = client.ask(asked, version).responses
+            code: int = found.partition_responses[0].error_code
+            return code
+
+        assert [sent(5), sent(6)] == [ErrorCode.NOT_ENOUGH_REPLICAS] * 2
+        full[0] = False
+        assert sent(6) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert [sent(5), sent(6), sent(7)] == [0] * 3
+        full[0] = True
+        assert sent(8) == ErrorCode.NOT_ENOUGH_REPLICAS
+        full[0] = False
+        assert [sent(9), sent(8)] == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 0]
+        assert sent(0, epoch=1) == 0
+
+
 def test_a_full_disk_is_told_so_that_clients_come_again(play: Play, client: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr(type(play.core), "accepts_messages", property(lambda core: False))
     monkeypatch.setattr(type(play.core), "refusal", property(lambda core: "The disk is full."))

@@ -21,7 +21,7 @@ from interlog.core.producers import ProducerError
 from interlog.core.topics import Appended, Topic
 from interlog.core.transactions import Admit
 from interlog.faces.kafka.errors import ErrorCode, KafkaError
-from interlog.faces.kafka.fast_produce import Produce, read_produce
+from interlog.faces.kafka.fast_produce import Partitions, Produce, read_produce
 from interlog.faces.kafka.old_records import read_message_set
 from interlog.faces.kafka.producer_errors import code_of
 from interlog.faces.kafka.request import Request
@@ -65,6 +65,8 @@ def handle(request: Request, body: Produce) -> None:
         error = refusal
         if error is None:
             view, error = _find(request, named)
+        elif error.code == ErrorCode.NOT_ENOUGH_REPLICAS:
+            _hold_back(request, named, partitions)
         answers = []
         for index, records in partitions:
             try:
@@ -125,6 +127,19 @@ def _refusal(request: Request, body: Produce) -> KafkaError | None:
         # All clients know it, and come again: the disk is full, or too much waits.
         return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, request.core.refusal)
     return None
+
+
+def _hold_back(request: Request, named: str | bytes, partitions: Partitions) -> None:
+    """These batches will come again: what was sent behind them is not to be taken before."""
+    view, error = _find(request, named)
+    if error is not None or view is None or view.topic is None:
+        return
+    numbers = view.topic.item.partitions
+    for index, records in partitions:
+        if records and len(records) >= batches.HEADER_BYTES and 0 <= index < len(numbers):
+            id, epoch, first, _ = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+            if id >= 0 and records[_MAGIC_AT] == batches.MAGIC:
+                request.core.producers.hold_back(numbers[index], id, epoch, first)
 
 
 def _find(request: Request, named: str | bytes) -> tuple[View | None, KafkaError | None]:
