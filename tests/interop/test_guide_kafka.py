@@ -44,6 +44,11 @@ def test_programs(shared_broker: RunningBroker, capsys: pytest.CaptureFixture[st
     assert run(heading, shared_broker, capsys) == printed
 
 
+def test_what_topics_begin_with(broker: RunningBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("Settings", broker, capsys) == "86400000\n"
+    assert broker.call(lambda core: core.create_topic("/", "t").settings.retention_ms) == 86_400_000
+
+
 def test_logging_in(capsys: pytest.CaptureFixture[str]) -> None:
     with running(kafka_authentication="on") as broker:
         broker.call(lambda core: core.access.add_user("ann", "secret"))
