@@ -241,6 +241,7 @@ def kafka_settings(settings: Settings) -> "KafkaSettings":
         advertised_tls=settings.kafkas_advertised,
         auto_create=settings.kafka_auto_create == "on",
         telemetry=settings.kafka_telemetry == "on",
+        node_id=settings.kafka_node_id,
         default_partitions=settings.kafka_default_partitions,
         min_session_ms=settings.kafka_min_session_ms,
         max_session_ms=settings.kafka_max_session_ms,

@@ -151,6 +151,9 @@ class Settings:
         Choice("off", "on"),
         "Whether the calls for clients' metrics are offered. on: clients hear that nobody wants any, and get an id.",
     )
+    kafka_node_id: int = _row(
+        0, Number(0, 1_000_000), "The number that Kafka clients know this broker by, as node.id or broker.id."
+    )
     kafka_default_partitions: int = _row(
         1, Number(1, 10_000), "How many partitions a topic gets where nobody says how many."
     )

@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 
 from interlog.faces.kafka.errors import ErrorCode, KafkaError
-from interlog.faces.kafka.service import NODE_ID
+from interlog.faces.kafka.request import Request
 
 
-def check_replicas(replicas: Sequence[int]) -> None:
+def check_replicas(request: Request, replicas: Sequence[int]) -> None:
     """INVALID_REPLICA_ASSIGNMENT unless it is this broker, once."""
+    node = request.node_id
     if not replicas:
         why = "The manual partition assignment includes an empty replica list."
-    elif any(broker != NODE_ID for broker in replicas):
-        stranger = next(broker for broker in replicas if broker != NODE_ID)
+    elif any(broker != node for broker in replicas):
+        stranger = next(broker for broker in replicas if broker != node)
         why = f"The manual partition assignment includes broker {stranger}, but no such broker is registered."
     elif len(replicas) > 1:
-        why = f"The manual partition assignment includes the broker {NODE_ID} more than once."
+        why = f"The manual partition assignment includes the broker {node} more than once."
     else:
         return
     raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)

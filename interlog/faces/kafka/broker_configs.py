@@ -16,7 +16,7 @@ from interlog.core.topic_defaults import CLUSTER, default_settings, keep_default
 from interlog.core.transactions import EXPIRATION_MS, MAX_TIMEOUT_MS
 from interlog.faces.kafka.configs import NOTES, TOPIC, Config, Effect, Kind, configs_from, settings_from
 from interlog.faces.kafka.sasl import MECHANISMS
-from interlog.faces.kafka.service import NODE_ID, KafkaService, KafkaSettings
+from interlog.faces.kafka.service import KafkaService, KafkaSettings
 
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
@@ -92,7 +92,7 @@ _ROWS: Final = (
         "Whether a topic that is asked for, and is not there, is made.",
     ),
     _is("auto.leader.rebalance.enable", _BOOLEAN, False, "One broker leads everything."),
-    _is("broker.id", _INT, NODE_ID, "The number of the only broker."),
+    _set("broker.id", _INT, lambda of: of.node_id, "kafka_node_id", "The number of the only broker."),
     _set(
         "connections.max.idle.ms", _LONG, lambda of: int(of.idle_s * 1000), "kafka_idle_ms",
         "How long a connection may keep still on which nothing is owed.",
@@ -155,7 +155,7 @@ _ROWS: Final = (
         "What log.retention.ms is, in hours.",
     ),
     _is("log.roll.hours", _INT, int(TOPIC["segment.ms"].default) // _HOUR_MS, "What log.roll.ms is, in hours."),
-    _is("node.id", _INT, NODE_ID, "The number of the only broker."),
+    _set("node.id", _INT, lambda of: of.node_id, "kafka_node_id", "The number of the only broker."),
     _set(
         "num.partitions", _INT, lambda of: of.default_partitions, "kafka_default_partitions",
         "How many partitions a topic gets if nobody says how many.",

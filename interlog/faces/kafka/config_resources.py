@@ -19,7 +19,6 @@ from interlog.faces.kafka.configs import Kind
 from interlog.faces.kafka.errors import ErrorCode, KafkaError
 from interlog.faces.kafka.operations import CLUSTER
 from interlog.faces.kafka.request import Request
-from interlog.faces.kafka.service import NODE_ID
 from interlog.faces.kafka.topic_names import check_topic_name
 from interlog.faces.kafka.views import View
 
@@ -144,8 +143,8 @@ def _broker(request: Request, name: str) -> Configured:
     if name:
         if not name.isascii() or not name.isdecimal():
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-        if int(name) != NODE_ID:
-            why = f"Unexpected broker id, expected {NODE_ID} or empty string, but received {name}"
+        if int(name) != request.node_id:
+            why = f"Unexpected broker id, expected {request.node_id} or empty string, but received {name}"
             raise KafkaError(ErrorCode.INVALID_REQUEST, why)
     return _Broker(request, name)
 

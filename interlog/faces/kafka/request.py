@@ -90,6 +90,11 @@ class Request:
         return self.connection.service
 
     @property
+    def node_id(self) -> int:
+        """Of this broker."""
+        return self.service.settings.node_id
+
+    @property
     def namespace(self) -> str:
         return self.connection.namespace
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from interlog.faces.kafka.share_sessions import ShareSessions
     from interlog.faces.kafka.views import Views
 
-NODE_ID: Final = 0  # of this broker, which leads everything
 SETTLING_HEARTBEAT_MS: Final = 500  # how often members send a heartbeat, at the least, while partitions change hands
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
     namespace: str = DEFAULT_NAMESPACE
+    node_id: int = 0  # of this broker, which leads everything
     advertised: str = ""  # host or host:port that clients are told; empty: the address that they came to
     advertised_tls: str = ""  # the same for those who come over TLS
     auto_create: bool = True

@@ -49,6 +49,9 @@ def frame(key: int, version: int, correlation: int, body: bytes, client_id: str 
     return len(whole).to_bytes(LENGTH_BYTES, "big") + whole
 
 
+NODE_ID = KafkaSettings().node_id
+
+
 class Client:
     """One connection."""
 

@@ -8,10 +8,9 @@ import pytest
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import describe_configs as dc
 from interlog.faces.kafka.schema import fetch, join_group, metadata
-from interlog.faces.kafka.service import NODE_ID
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
-from tests.playbooks.kafka.play import Client, playing
+from tests.playbooks.kafka.play import NODE_ID, Client, playing
 
 BROKER = 4
 
@@ -81,3 +80,15 @@ def _sizes(client: Client) -> list[int]:
     wanted = [fetch.FetchPartition(index, fetch_offset=0, partition_max_bytes=1 << 20) for index in range(2)]
     answer = client.ask(fetch.FetchRequest(topics=[fetch.FetchTopic("t", partitions=wanted)]), 11)
     return [len(one.records or b"") // 1_000 for one in answer.responses[0].partitions]
+
+
+def test_the_broker_has_the_number_that_is_set(tmp_path: Path) -> None:
+    for play in playing(tmp_path / "data", node_id=7):
+        client = play.connect()
+        answer = client.ask(metadata.MetadataRequest([metadata.MetadataRequestTopic(name="t")]), 12)
+        assert (answer.controller_id, [broker.node_id for broker in answer.brokers]) == (7, [7])
+        ((partition,),) = [topic.partitions for topic in answer.topics]
+        assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (7, [7], [7])
+        resource = dc.DescribeConfigsResource(BROKER, "7", ["node.id", "broker.id"])
+        (described,) = client.ask(dc.DescribeConfigsRequest([resource]), 4).results
+        assert {one.name: one.value for one in described.configs} == {"node.id": "7", "broker.id": "7"}

@@ -19,10 +19,9 @@ from interlog.faces.kafka.schema import list_partition_reassignments as lp
 from interlog.faces.kafka.schema.fields import NO_UUID
 from interlog.faces.kafka.schema.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from interlog.faces.kafka.schema.push_telemetry import PushTelemetryRequest
-from interlog.faces.kafka.service import NODE_ID
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
-from tests.playbooks.kafka.play import Client, Play
+from tests.playbooks.kafka.play import NODE_ID, Client, Play
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 

@@ -12,14 +12,13 @@ from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import alter_configs as ac
 from interlog.faces.kafka.schema import describe_configs as dc
 from interlog.faces.kafka.schema import incremental_alter_configs as ia
-from interlog.faces.kafka.service import NODE_ID
 from interlog.journal import batch as batches
 from interlog.journal.codecs import Codec
 from interlog.journal.index import BLOCK_BATCHES
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
 from tests.playbooks.kafka import groups_play as g
-from tests.playbooks.kafka.play import Client, Play
+from tests.playbooks.kafka.play import NODE_ID, Client, Play
 
 OF_TOPIC, OF_BROKER, OF_GROUP, METRICS, LOGGER = 2, 4, 32, 16, 8
 SET, DELETE, APPEND, SUBTRACT = range(4)

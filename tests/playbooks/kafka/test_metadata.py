@@ -9,9 +9,8 @@ from interlog.faces.kafka.api.index import SERVED
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.schema import metadata as m
 from interlog.faces.kafka.schema.describe_cluster import DescribeClusterRequest
-from interlog.faces.kafka.service import NODE_ID
 from tests.playbooks.kafka import admin_play as a
-from tests.playbooks.kafka.play import Client, Play
+from tests.playbooks.kafka.play import NODE_ID, Client, Play
 
 NO_ID = bytes(16)
 NOT_ASKED = -(1 << 31)

@@ -10,10 +10,9 @@ from interlog.faces.kafka.schema import create_partitions as cp
 from interlog.faces.kafka.schema import create_topics as ct
 from interlog.faces.kafka.schema import delete_records as dr
 from interlog.faces.kafka.schema import delete_topics as dt
-from interlog.faces.kafka.service import NODE_ID
 from interlog.journal.record import Record
 from tests.playbooks.kafka import admin_play as a
-from tests.playbooks.kafka.play import Client, Play
+from tests.playbooks.kafka.play import NODE_ID, Client, Play
 
 NO_ID = bytes(16)
 

@@ -36,7 +36,7 @@ def _partition(request: Request, name: str, one: ReassignablePartition) -> Reass
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
         if one.replicas is None:
             raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-        check_replicas(one.replicas)
+        check_replicas(request, one.replicas)
     except KafkaError as error:
         return ReassignablePartitionResponse(index, error.code, error.message)
     return ReassignablePartitionResponse(index, ErrorCode.NONE, None)

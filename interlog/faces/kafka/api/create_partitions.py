@@ -62,7 +62,7 @@ def _grow(request: Request, topic: CreatePartitionsTopic, *, validate_only: bool
             )
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
         for assignment in topic.assignments:
-            check_replicas(assignment.broker_ids)
+            check_replicas(request, assignment.broker_ids)
     check_partition_count(count)
     if not validate_only:
         request.mutates(count - now, strict_since=3)

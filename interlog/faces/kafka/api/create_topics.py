@@ -62,7 +62,7 @@ def _create(request: Request, topic: CreatableTopic, *, validate_only: bool) -> 
     if nulls:
         raise InvalidError(f"Null value not supported for topic configs: {','.join(nulls)}")
     settings = settings_from({config.name: config.value or "" for config in topic.configs})
-    count = _partitions(topic, request.service.settings.default_partitions)
+    count = _partitions(request, topic)
     result = CreatableTopicResult(name, error_message=None, num_partitions=count, replication_factor=1)
     if not validate_only:
         request.mutates(count, strict_since=6)
@@ -79,7 +79,7 @@ def _create(request: Request, topic: CreatableTopic, *, validate_only: bool) -> 
     return result
 
 
-def _partitions(topic: CreatableTopic, default: int) -> int:
+def _partitions(request: Request, topic: CreatableTopic) -> int:
     """How many it will have; KafkaError if that, or where they are to be, is not possible."""
     if topic.assignments:
         for what, value in (("replication factor", topic.replication_factor), ("numPartitions", topic.num_partitions)):
@@ -90,7 +90,7 @@ def _partitions(topic: CreatableTopic, default: int) -> int:
             why = "partitions should be a consecutive 0-based integer sequence"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
         for assignment in topic.assignments:
-            check_replicas(assignment.broker_ids)
+            check_replicas(request, assignment.broker_ids)
         count = len(topic.assignments)
     else:
         if topic.replication_factor < -1 or topic.replication_factor == 0:
@@ -105,6 +105,7 @@ def _partitions(topic: CreatableTopic, default: int) -> int:
                 f"of {topic.replication_factor} cannot be reached because only 1 broker(s) are registered."
             )
             raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, why)
+        default = request.service.settings.default_partitions
         count = default if topic.num_partitions == -1 else topic.num_partitions
     if count > MAX_PARTITIONS_OF_TOPIC:
         why = f"A topic has 1 to {MAX_PARTITIONS_OF_TOPIC} partitions, not {count}."

@@ -8,7 +8,6 @@ from interlog.faces.kafka.schema.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from interlog.faces.kafka.service import NODE_ID
 
 _BROKERS = 1
 _CONTROLLERS = 2
@@ -24,8 +23,8 @@ def handle(request: Request, body: DescribeClusterRequest) -> DescribeClusterRes
     host, port = request.service.address(request.connection.peer)
     response = DescribeClusterResponse(
         cluster_id=request.service.cluster_id,
-        controller_id=NODE_ID,
-        brokers=[DescribeClusterBroker(NODE_ID, host, port)],
+        controller_id=request.node_id,
+        brokers=[DescribeClusterBroker(request.node_id, host, port)],
     )
     if body.include_cluster_authorized_operations:
         response.cluster_authorized_operations = allowed(request.connection, "cluster", CLUSTER)

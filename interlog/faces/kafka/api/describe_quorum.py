@@ -15,7 +15,6 @@ from interlog.faces.kafka.schema.describe_quorum import (
     ResponsePartitionData,
     ResponseTopicData,
 )
-from interlog.faces.kafka.service import NODE_ID
 
 _LOG = "__cluster_metadata"
 _LISTENER = "KAFKA"
@@ -34,7 +33,7 @@ def handle(request: Request, body: DescribeQuorumRequest) -> DescribeQuorumRespo
             )
             for topic in body.topics
         ],
-        nodes=[Node(NODE_ID, [Listener(_LISTENER, host, port)])],
+        nodes=[Node(request.node_id, [Listener(_LISTENER, host, port)])],
     )
 
 
@@ -44,7 +43,7 @@ def _partition(request: Request, name: str, asked: RequestPartitionData) -> Resp
         return ResponsePartitionData(asked.partition_index, code, why)
     return ResponsePartitionData(
         error_message=None,
-        leader_id=NODE_ID,
+        leader_id=request.node_id,
         leader_epoch=request.core.storage.epoch,
-        current_voters=[ReplicaState(NODE_ID)],
+        current_voters=[ReplicaState(request.node_id)],
     )

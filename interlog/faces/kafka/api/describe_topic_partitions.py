@@ -13,7 +13,6 @@ from interlog.faces.kafka.schema.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
     ResponseCursor,
 )
-from interlog.faces.kafka.service import NODE_ID
 
 _MOST_PARTITIONS: Final = 2_000  # of one answer
 
@@ -50,9 +49,9 @@ def handle(request: Request, body: DescribeTopicPartitionsRequest) -> DescribeTo
             response.next_cursor = ResponseCursor(name, 0)
             break
         last = min(len(view.partitions), first + room)
-        replicas = [NODE_ID]
+        replicas = [request.node_id]
         partitions = [
-            DescribeTopicPartitionsResponsePartition(0, index, NODE_ID, epoch, replicas, replicas, [], [], [])
+            DescribeTopicPartitionsResponsePartition(0, index, request.node_id, epoch, replicas, replicas, [], [], [])
             for index in range(first, last)
         ]
         response.topics.append(

@@ -5,7 +5,6 @@ from typing import Final
 from interlog.faces.kafka.errors import ErrorCode
 from interlog.faces.kafka.request import Request
 from interlog.faces.kafka.schema.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from interlog.faces.kafka.service import NODE_ID
 
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
@@ -34,7 +33,7 @@ def _find(request: Request, kind: int, key: str) -> Coordinator:
     if kind == _TRANSACTION and not request.may("describe", key, "transactional_id"):
         return _refusal(key, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
     host, port = request.service.address(request.connection.peer)
-    return Coordinator(key, NODE_ID, host, port, ErrorCode.NONE, None)
+    return Coordinator(key, request.node_id, host, port, ErrorCode.NONE, None)
 
 
 def _refusal(key: str, error: ErrorCode, message: str | None) -> Coordinator:

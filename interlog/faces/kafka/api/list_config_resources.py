@@ -16,7 +16,6 @@ from interlog.faces.kafka.schema.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
-from interlog.faces.kafka.service import NODE_ID
 
 _BROKER_LOGGER: Final = 8
 _CLIENT_METRICS: Final = 16
@@ -42,6 +41,6 @@ def _names(request: Request, type: int) -> Iterator[str]:
     if type == ConfigType.TOPIC:
         yield from (view.name for view in request.service.views.all(request.namespace))
     elif type == ConfigType.BROKER:
-        yield str(NODE_ID)
+        yield str(request.node_id)
     elif type == ConfigType.GROUP:
         yield from (item.name for item in request.core.catalog.objects(GROUP_SETTINGS, request.namespace))

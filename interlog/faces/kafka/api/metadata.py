@@ -18,7 +18,6 @@ from interlog.faces.kafka.schema.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from interlog.faces.kafka.service import NODE_ID
 from interlog.faces.kafka.views import View
 
 log = get_log("kafka")
@@ -36,9 +35,9 @@ def handle(request: Request, body: MetadataRequest) -> MetadataResponse | None:
     connection, service = request.connection, request.service
     host, port = service.address(connection.peer)
     response = MetadataResponse(
-        brokers=[MetadataResponseBroker(NODE_ID, host, port)],
+        brokers=[MetadataResponseBroker(request.node_id, host, port)],
         cluster_id=service.cluster_id,
-        controller_id=NODE_ID,
+        controller_id=request.node_id,
     )
     if body.include_cluster_authorized_operations:
         response.cluster_authorized_operations = allowed(connection, "cluster", CLUSTER)
@@ -115,12 +114,12 @@ def _topic(request: Request, body: MetadataRequest, view: View) -> MetadataRespo
     operations = NOT_ASKED
     if body.include_topic_authorized_operations:
         operations = allowed(request.connection, "topic", view.name)
-    partitions = _partitions(epoch, len(view.partitions))
+    partitions = _partitions(request.node_id, epoch, len(view.partitions))
     return MetadataResponseTopic(0, view.name, view.id, view.name in _INTERNAL, partitions, operations)
 
 
 @lru_cache(maxsize=64)
-def _partitions(epoch: int, count: int) -> list[MetadataResponsePartition]:
+def _partitions(node: int, epoch: int, count: int) -> list[MetadataResponsePartition]:
     """Of every topic with so many: one broker leads them all, so they differ in nothing. Not to be changed."""
-    here = [NODE_ID]
-    return [MetadataResponsePartition(0, index, NODE_ID, epoch, here, here, []) for index in range(count)]
+    here = [node]
+    return [MetadataResponsePartition(0, index, node, epoch, here, here, []) for index in range(count)]
