@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from interlog.core.catalog import Catalog
 from interlog.core.catalog_objects import QueueItem, TopicItem
@@ -17,6 +17,7 @@ from interlog.journal.partition import Partition
 from interlog.journal.settle import SegmentLimits, Wanted
 from interlog.journal.storage import Storage
 
+_LEAST_SEGMENT_BYTES: Final = 4096  # a file for less would be a waste, whatever clients want
 _WANTED = {Cover.ALL: Wanted.NONE, Cover.SOME: Wanted.SOME, Cover.NONE: Wanted.ALL}
 
 
@@ -63,7 +64,7 @@ class CorePolicy:
     def _limits_of(self, item: TopicItem) -> SegmentLimits:
         policy = self._policies.of_queue(item.namespace, item.name, "stream")
         settings = settings_of(item.settings, policy, {"segment_bytes": self._segment_bytes, **self._defaults_of(item)})
-        return SegmentLimits(settings.segment_bytes, settings.segment_ms)
+        return SegmentLimits(max(settings.segment_bytes, _LEAST_SEGMENT_BYTES), settings.segment_ms)
 
     def compacted(self) -> Iterator[tuple[Partition, CompactionSettings]]:
         partitions = self._storage.partitions

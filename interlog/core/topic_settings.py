@@ -21,7 +21,7 @@ _MAX_I64: Final = (1 << 63) - 1
 _NUMBERS: Final = {
     "retention_ms": (-1, _MAX_I64, 7 * _DAY_MS),
     "retention_bytes": (-1, _MAX_I64, -1),
-    "segment_bytes": (1024, (1 << 31) - 1, SEGMENT_BYTES),
+    "segment_bytes": (14, (1 << 31) - 1, SEGMENT_BYTES),
     "segment_ms": (1, _MAX_I64, 7 * _DAY_MS),
     "min_compaction_lag_ms": (0, _MAX_I64, 0),
     "max_compaction_lag_ms": (1, _MAX_I64, _MAX_I64),

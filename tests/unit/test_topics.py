@@ -408,7 +408,7 @@ def test_settings_have_defaults_and_only_what_was_given_is_kept() -> None:
     ("given", "says"),
     [
         ({"retention_ms": -2}, "from -1 to"),
-        ({"segment_bytes": 10}, "from 1024 to 2147483647, not 10"),
+        ({"segment_bytes": 10}, "from 14 to 2147483647, not 10"),
         ({"segment_ms": "5"}, "whole number"),
         ({"segment_ms": True}, "whole number"),
         ({"cleanup": "shred"}, "one of delete | compact | compact,delete | delete,compact | keep, not 'shred'"),

@@ -214,7 +214,7 @@ _ROWS: Final = (
     ),
     _acts(
         "segment.bytes", _INT, "segment_bytes", "log.segment.bytes",
-        "How large a segment grows. Retention by size drops whole ones.", least=1024,
+        "How large a segment grows, though never smaller than 4 KiB. Retention by size drops whole ones.", least=14,
     ),
     _ignored(
         "segment.index.bytes", _INT, "10485760", "log.index.size.max.bytes", "Indexes have the size they need.", least=4
