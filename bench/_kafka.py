@@ -148,7 +148,16 @@ class Connection:
 
     def create(self, topic: str, partitions: int = 1) -> None:
         body = struct.pack(">i", 1) + text(topic) + struct.pack(">ihii", partitions, 1, 0, 0)
-        self._made(self.call(CREATE, 2, body + struct.pack(">ib", 30_000, 0)), topic)
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self._made(self.call(CREATE, 2, body + struct.pack(">ib", 30_000, 0)), topic)
+                return
+            except LoadError:
+                # A Kafka that stood still takes itself for gone, and has no broker for a while.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
 
     def _made(self, answer: bytes, topic: str) -> None:
         at = 8 + 2 + len(topic)

@@ -179,6 +179,18 @@ class Catalog(CatalogState):
         else:
             self._take(item)
 
+    def value(self, kind: str, namespace: str, name: str) -> Settings:
+        """What an object of another kind says; nothing where it is not there."""
+        item = self.object(kind, namespace, name)
+        return {} if item is None else item.value
+
+    def keep(self, kind: str, namespace: str, name: str, value: Settings) -> None:
+        """An object that is there as long as it says something."""
+        if value:
+            self.put(kind, namespace, name, value)
+        elif self.object(kind, namespace, name) is not None:
+            self.discard(kind, namespace, name)
+
     # -- live and replay
 
     def _write(self, **operation: Any) -> None:

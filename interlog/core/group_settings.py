@@ -40,14 +40,9 @@ def check_settings(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def own_settings(catalog: Catalog, namespace: str, group: str) -> Mapping[str, Any]:
-    item = catalog.object(KIND, namespace, group)
-    return {} if item is None else item.value
+    return catalog.value(KIND, namespace, group)
 
 
 def keep_settings(catalog: Catalog, namespace: str, group: str, given: Mapping[str, Any]) -> None:
     """Put these in place of all that the group has of its own."""
-    kept = check_settings(given)
-    if kept:
-        catalog.put(KIND, namespace, group, kept)
-    elif catalog.object(KIND, namespace, group) is not None:
-        catalog.discard(KIND, namespace, group)
+    catalog.keep(KIND, namespace, group, check_settings(given))

@@ -16,17 +16,12 @@ BROKER: Final = "broker"
 
 
 def default_settings(catalog: Catalog, namespace: str, name: str) -> Mapping[str, Any]:
-    item = catalog.object(KIND, namespace, name)
-    return {} if item is None else item.value
+    return catalog.value(KIND, namespace, name)
 
 
 def keep_defaults(catalog: Catalog, namespace: str, name: str, given: Mapping[str, Any]) -> None:
     """Put these in place of all that stand under the name."""
-    kept = check_settings(given)
-    if kept:
-        catalog.put(KIND, namespace, name, kept)
-    elif catalog.object(KIND, namespace, name) is not None:
-        catalog.discard(KIND, namespace, name)
+    catalog.keep(KIND, namespace, name, check_settings(given))
 
 
 def all_defaults(catalog: Catalog, namespace: str) -> Mapping[str, Any]:

@@ -267,6 +267,20 @@ def test_a_rule_that_denies_is_above_permissions(play: Play, client: Client) -> 
     assert not ann.face.may("write", "orders")
 
 
+def test_who_may_not_make_topics_at_all_makes_none_by_a_permission(play: Play, client: Client) -> None:
+    play.core.access.add_user("ann", "pencil")
+    play.core.access.set_permissions("/", "ann", ".*", ".*", ".*")
+    ann = login(play, "ann", "pencil")
+    assert ann.face.may("create", "orders") and ann.face.may("alter", "orders")
+    create(client, (CLUSTER, "kafka-cluster", LITERAL, "User:ann", "*", CREATE, DENY))
+    assert not ann.face.may("create", "orders") and ann.face.may("alter", "orders")
+    answer = ann.ask(MetadataRequest([MetadataRequestTopic(name="orders")]), 12)
+    assert answer.topics[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    create(client, (TOPIC, "orders", LITERAL, "User:ann", "*", CREATE, ALLOW))
+    assert ann.face.may("create", "orders") and not ann.face.may("create", "other")
+    assert sees(ann, "orders")
+
+
 def test_no_rule_locks_administrators_out(play: Play, client: Client) -> None:
     create(client, (CLUSTER, "kafka-cluster", LITERAL, "User:*", "*", ALL, DENY))
     guest = login(play, "guest", "guest")
