@@ -7,7 +7,6 @@ builds the folder, or opens it, in a process of its own: `real` checkpoints and 
 does; `kill` ends it with SIGKILL in the middle of work.
 """
 
-import compileall
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from _rig import GIB, MIB, ROOT, Broker, Report, Threads, cpu_seconds, percentile
+from _rig import GIB, MIB, ROOT, Broker, Report, Threads, compiled, cpu_seconds, percentile
 
 from interlog.core.broker import Core, CoreSettings
 from interlog.journal.record import Record
@@ -118,7 +117,7 @@ def recovery(folder: Callable[[], Path], report: Report, quick: bool) -> None:
 def serve(folder: Callable[[], Path], report: Report, quick: bool) -> None:
     report.title("interlog serve on an empty folder")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("INTERLOG_")}
-    compileall.compile_dir(ROOT / "interlog", quiet=1)  # as where it is installed: what was edited since is not
+    compiled()
     took, spent, bare = [], [], []
     for _ in range(3 if quick else 15):
         start = time.perf_counter()

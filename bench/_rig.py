@@ -1,6 +1,7 @@
 """What the benchmarks share: a folder on a real disk, a worker with real threads, the raw disk, tables, verdicts."""
 
 import argparse
+import compileall
 import ctypes
 import json
 import os
@@ -24,6 +25,11 @@ from interlog.core.broker import Core, CoreSettings  # noqa: E402
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 POLL_SECONDS = 0.1  # as often as the driver polls
+
+
+def compiled() -> None:
+    """The modules as an installed package has them: a clone's may be without, and compile them at each start."""
+    compileall.compile_dir(str(ROOT / "interlog"), quiet=2)
 
 
 class Threads:
