@@ -19,6 +19,7 @@ from pathlib import Path
 
 from _rig import GIB, MIB, ROOT, Broker, Report, Threads, compiled, cpu_seconds, percentile
 
+from interlog.app.cli.serve import SWITCH_SECONDS
 from interlog.core.broker import Core, CoreSettings
 from interlog.journal.record import Record
 
@@ -28,6 +29,7 @@ SHAPES = {"busy": (1024, 8, 8), "small": (100, 1, 1)}
 
 def build(folder: Path, size: int, queues: int, shape: str, checkpoints: bool, kill: bool) -> None:
     """Journal of `size` bytes: messages for all queues in turn, three of four acknowledged a little later."""
+    sys.setswitchinterval(SWITCH_SECONDS)  # as `interlog serve`: else a checkpoint waits for the loop at every row
     broker = Broker(folder, polls=checkpoints, durability="os")
     core = broker.core
     made = [core.declare_queue("/", f"queue-{number}") for number in range(queues)]

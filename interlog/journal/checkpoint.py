@@ -21,6 +21,7 @@ NAME = "meta.db"
 # What SQLite raises of a damaged file; the second where its own sentence about the damage holds damaged bytes.
 _SPOILT = (sqlite3.DatabaseError, UnicodeDecodeError)
 PREVIOUS = "meta.previous.db"
+_MOST_VALUES = 900  # in one statement: what every SQLite takes
 _NO_ROOM_BESIDE = frozenset(
     (
         sqlite3.SQLITE_IOERR_SHMOPEN,
@@ -226,11 +227,14 @@ class Checkpoint:
         for length, removals in by_length.items():
             where = " AND ".join(f"{name} = ?" for name in keys[:length])
             self._writer.executemany(f"DELETE FROM {table.name} WHERE {where}", removals)
-        if change.rows:
-            marks = ", ".join("?" * (len(table.columns) + 1))
-            self._writer.executemany(
-                f"INSERT OR REPLACE INTO {table.name} VALUES ({marks})", ((*row, row_crc(row)) for row in change.rows)
-            )
+        # Many rows in a statement: after each statement this thread must get the interpreter back from a busy loop.
+        width = len(table.columns) + 1
+        at_once = max(_MOST_VALUES // width, 1)
+        one = f"({', '.join('?' * width)})"
+        for start in range(0, len(change.rows), at_once):
+            rows = change.rows[start : start + at_once]
+            values = [value for row in rows for value in (*row, row_crc(row))]
+            self._writer.execute(f"INSERT OR REPLACE INTO {table.name} VALUES {', '.join([one] * len(rows))}", values)
 
     def copy(self, files: Files, target: Path) -> None:
         """A whole copy of the last saved state, put in target's place in one step."""
