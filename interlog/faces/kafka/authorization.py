@@ -81,10 +81,9 @@ class Authorization:
         said = self._acls.says(user, host, operation, resource, name)
         if said is not None:
             return said
-        if operation is Operation.CREATE and resource is Resource.TOPIC:
-            # Whom a rule forbids to make topics at all, a permission does not allow to make one: only a rule does.
-            if self._acls.says(user, host, operation, Resource.CLUSTER, CLUSTER_NAME) is False:
-                return False
+        makes_topic = operation is Operation.CREATE and resource is Resource.TOPIC
+        if makes_topic and self._acls.says(user, host, operation, Resource.CLUSTER, CLUSTER_NAME) is False:
+            return False  # whom a rule forbids to make topics at all, no permission allows to make one
         if resource is Resource.CLUSTER:
             return operation in _OF_EVERYBODY or (operation in _OF_MONITORING and MONITORING in tags)
         return any(
