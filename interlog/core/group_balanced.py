@@ -364,6 +364,22 @@ class BalancedGroup:
     def find(self, name: str) -> Member | None:
         return self._members.get(name)
 
+    def member(self, name: str, instance: str | None) -> Member:
+        """GroupError if it is nobody."""
+        if instance is not None:
+            owner = self._instances.get(instance)
+            if owner is None:
+                raise GroupError(Refused.UNKNOWN_MEMBER, f"Instance id {instance} is unknown.")
+            if owner != name:
+                raise GroupError(
+                    Refused.FENCED_INSTANCE,
+                    f"Static member {name} with instance id {instance} was fenced by member {owner}.",
+                )
+        member = self._members.get(name)
+        if member is None:
+            raise GroupError(Refused.UNKNOWN_MEMBER, f"Member {name} is not a member of group {self.name}.")
+        return member
+
     def take_in(self, name: str, ask: Join, topics: frozenset[str], assigned: frozenset[int]) -> None:
         """A member of the classic group that this one was: it has what it had there."""
         member = Member(name, Alarm(self._home, lambda: self._fence(name)))
@@ -400,18 +416,7 @@ class BalancedGroup:
 
     def leave(self, name: str, instance: str | None, *, for_now: bool) -> None:
         """GroupError if it is nobody."""
-        if instance is not None:
-            owner = self._instances.get(instance)
-            if owner is None:
-                raise GroupError(Refused.UNKNOWN_MEMBER, f"Instance id {instance} is unknown.")
-            if owner != name:
-                raise GroupError(
-                    Refused.FENCED_INSTANCE,
-                    f"Static member {name} with instance id {instance} was fenced by member {owner}.",
-                )
-        member = self._members.get(name)
-        if member is None:
-            raise GroupError(Refused.UNKNOWN_MEMBER, f"Member {name} is not a member of group {self.name}.")
+        member = self.member(name, instance)
         if for_now and instance is not None:
             # It will be back: what it has is kept for it, until its session ends.
             self._let_go(member)

@@ -256,12 +256,15 @@ class ClassicGroup:
         self._put(member, respond)
 
     def _put(self, member: _Member, respond: OnJoined) -> None:
+        self._enter(member)
+        member.joining = respond
+        self._joined_count += 1
+
+    def _enter(self, member: _Member) -> None:
         self._members[member.id] = member
         if member.instance is not None:
             self._instances[member.instance] = member.id
         self._count(member, 1)
-        member.joining = respond
-        self._joined_count += 1
 
     def _count(self, member: _Member, step: int) -> None:
         for name in member.protocols:
@@ -348,17 +351,15 @@ class ClassicGroup:
             member.answer_sync(Synced(Refused.REBALANCING))
         self._go(GroupState.DEAD)
 
-    def take_back(self, generation: int, members: Iterable[tuple[str, Join]]) -> None:
+    def take_back(self, generation: int, members: Iterable[tuple[str, Join, bytes]]) -> None:
         """Into a new group: those whose balanced group has no other members left. All are to join again."""
         self.generation = generation
-        for name, ask in members:
+        for name, ask, assignment in members:
             self.protocol_type = ask.protocol_type
             member = _Member(name, ask, Alarm(self._home, partial(self._expire, name)))
             member.is_new = False
-            self._members[name] = member
-            if member.instance is not None:
-                self._instances[member.instance] = name
-            self._count(member, 1)
+            member.assignment = assignment  # it reads that until it joins again, and the group may move before
+            self._enter(member)
             member.session.set(member.session_ms)
         self._go(GroupState.PREPARING)
         self._join_due = self._home.deadlines.after(self._rebalance_ms, self._complete)

@@ -20,6 +20,8 @@ from interlog.core.group_words import (
     Join,
     Joined,
     Leaving,
+    OnJoined,
+    OnSynced,
     Refused,
     Sync,
     Synced,
@@ -58,9 +60,7 @@ class Guests:
         found = []
         taken: set[int] = set()
         for name, ask, assignment in members:
-            if ask.protocol_type != self._words.type or not ask.protocols:
-                raise InvalidError(f"{ask.protocol_type} is no protocol that can be read")
-            topics, owned = self._words.wants(ask.protocols[0][1])
+            topics, owned = self._wants(ask)
             assigned = self._words.assigned(assignment) if assignment else frozenset()
             taken |= assigned
             found.append((name, ask, topics, owned, assigned))
@@ -68,18 +68,29 @@ class Guests:
             # In the middle of a round nobody is assigned anything, and some still read what they had.
             self._group.take_in(name, ask, topics, assigned | (owned - taken))
 
-    def join(self, ask: Join) -> Joined:
+    def give_back(self) -> list[tuple[str, Join, bytes]]:
+        """Who they are, how each joined, and what it may still read; as `take_in` takes them."""
+        return [
+            (member.id, member.guest, self._words.assignment(member.assigned | member.giving_up))
+            for member in self._group.guests()
+            if member.guest is not None
+        ]
+
+    def _wants(self, ask: Join) -> tuple[frozenset[str], frozenset[int]]:
+        """The topics, and what it still reads, by the protocol that it likes best; InvalidError if none can be read."""
+        if ask.protocol_type != self._words.type or not ask.protocols:
+            raise InvalidError(f"{ask.protocol_type} is no protocol that can be read")
+        return self._words.wants(ask.protocols[0][1])
+
+    def join(self, ask: Join, respond: OnJoined) -> None:
         try:
-            return self._join(ask)
+            respond(self._join(ask))
         except GroupError as error:
-            return Joined(error.why, ask.member)
+            respond(Joined(error.why, ask.member))
 
     def _join(self, ask: Join) -> Joined:
-        if ask.protocol_type != self._words.type or not ask.protocols:
-            raise GroupError(Refused.INCONSISTENT_PROTOCOL)
-        protocol, metadata = ask.protocols[0]
         try:
-            topics, owned = self._words.wants(metadata)
+            topics, owned = self._wants(ask)
         except InvalidError:
             raise GroupError(Refused.INCONSISTENT_PROTOCOL) from None
         owner = None if ask.instance is None else self._group.instance(ask.instance)
@@ -106,17 +117,11 @@ class Guests:
                 guest=ask,
             )
         )
-        return Joined(None, name, standing.epoch, ask.protocol_type, protocol)
+        return Joined(None, name, standing.epoch, ask.protocol_type, ask.protocols[0][0])
 
     def _known(self, name: str, instance: str | None) -> Member:
-        if instance is not None:
-            owner = self._group.instance(instance)
-            if owner is None:
-                raise GroupError(Refused.UNKNOWN_MEMBER)
-            if owner.id != name:
-                raise GroupError(Refused.FENCED_INSTANCE)
-        member = self._group.find(name)
-        if member is None or member.guest is None:
+        member = self._group.member(name, instance)
+        if member.guest is None:
             raise GroupError(Refused.UNKNOWN_MEMBER)
         return member
 
@@ -128,7 +133,10 @@ class Guests:
         member.session.set(member.guest.session_ms)
         return member, member.guest
 
-    def sync(self, ask: Sync) -> Synced:
+    def sync(self, ask: Sync, respond: OnSynced) -> None:
+        respond(self._sync(ask))
+
+    def _sync(self, ask: Sync) -> Synced:
         try:
             member, guest = self._heard(ask.member, ask.instance, ask.generation)
         except GroupError as error:

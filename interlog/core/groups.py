@@ -138,7 +138,7 @@ class Groups:
         found = self._classic.get(key)
         guests = self._guests(key)
         if guests is not None:
-            respond(guests.join(ask))
+            guests.join(ask, respond)
         elif (balanced is not None and not balanced.empty) or self.is_share(namespace, group):
             respond(Joined(Refused.INCONSISTENT_PROTOCOL, ask.member))
         elif found is None and ask.member:
@@ -155,24 +155,21 @@ class Groups:
             found.join(ask, respond)
 
     def sync(self, namespace: str, group: str, ask: Sync, respond: OnSynced) -> None:
-        found = self._classic.get((namespace, group))
-        guests = self._guests((namespace, group))
-        if found is not None:
-            found.sync(ask, respond)
-        elif guests is not None:
-            respond(guests.sync(ask))
-        else:
+        found = self._classic_or_guests((namespace, group))
+        if found is None:
             respond(Synced(Refused.UNKNOWN_MEMBER))
+        else:
+            found.sync(ask, respond)
 
     def heartbeat(
         self, namespace: str, group: str, member: str, instance: str | None, generation: int
     ) -> Refused | None:
-        found = self._classic.get((namespace, group)) or self._guests((namespace, group))
+        found = self._classic_or_guests((namespace, group))
         return Refused.UNKNOWN_MEMBER if found is None else found.heartbeat(member, instance, generation)
 
     def leave(self, namespace: str, group: str, leaving: Sequence[Leaving]) -> list[Refused | None]:
         """What becomes of each: None if it has left."""
-        found = self._classic.get((namespace, group)) or self._guests((namespace, group))
+        found = self._classic_or_guests((namespace, group))
         if found is None:
             return [Refused.UNKNOWN_MEMBER] * len(leaving)
         return found.leave(leaving)
@@ -193,8 +190,12 @@ class Groups:
 
         return Guests(found, self._home, self.guest_words(key[0]))
 
-    def _move(self, key: Key, classic: ClassicGroup, made: BalancedGroup) -> None:
-        """The members of a classic group are guests of a balanced one from now on; GroupError if they cannot be."""
+    def _classic_or_guests(self, key: Key) -> "ClassicGroup | Guests | None":
+        """Who answers a member that speaks as in a classic group."""
+        return self._classic.get(key) or self._guests(key)
+
+    def _take_in(self, key: Key, classic: ClassicGroup, made: BalancedGroup) -> None:
+        """Make guests of the members of a classic group; GroupError if they cannot be."""
         try:
             if self.guest_words is None:
                 raise InvalidError("nobody knows their words")
@@ -203,16 +204,17 @@ class Groups:
             Guests(made, self._home, self.guest_words(key[0])).take_in(classic.members())
         except InvalidError:
             raise GroupError(Refused.OTHER_KIND, f"Group {key[1]} is not a consumer group.") from None
-        classic.dissolve()
 
     def _move_back(self, key: Key) -> None:
         """Only guests are left in a balanced group: they agree among themselves again."""
+        guests = self._guests(key)
+        assert guests is not None, "they came with their words"
         balanced = self._balanced.pop(key)
-        made = self._classic[key] = ClassicGroup(key[1], self._home)
-        guests = balanced.guests()
+        generation = max(member.epoch for member in balanced.guests())
+        members = guests.give_back()
         balanced.close()
-        generation = max(member.epoch for member in guests)
-        made.take_back(generation, [(member.id, member.guest) for member in guests if member.guest is not None])
+        made = self._classic[key] = ClassicGroup(key[1], self._home)
+        made.take_back(generation, members)
 
     # -- balanced groups
 
@@ -225,22 +227,19 @@ class Groups:
                         Refused.UNKNOWN_ASSIGNOR,
                         f"ServerAssignor {ask.assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}.",
                     )
-                return self._balanced_group((namespace, group), ask).heartbeat(ask)
+                return self._beat((namespace, group), ask)
             found = self._balanced.get((namespace, group))
             if found is None:
                 raise GroupError(Refused.UNKNOWN_MEMBER, f"Member {ask.member} is not a member of group {group}.")
             found.leave(ask.member, ask.instance, for_now=ask.epoch == LEAVES_FOR_NOW)
             return Standing(None, ask.member, ask.epoch)
         except GroupError as error:
-            found = self._balanced.get((namespace, group))
-            if found is not None and found.guests_alone:
-                self._move_back((namespace, group))  # the one for whom they moved was refused
             return Standing(error.why, ask.member, sentence=str(error))
 
-    def _balanced_group(self, key: Key, ask: Heartbeat) -> BalancedGroup:
+    def _beat(self, key: Key, ask: Heartbeat) -> Standing:
         found = self._balanced.get(key)
         if found is not None:
-            return found
+            return found.heartbeat(ask)
         classic = self._classic.get(key)
         if self.is_share(*key):
             raise GroupError(Refused.OTHER_KIND, f"Group {key[1]} is not a consumer group.")
@@ -252,13 +251,20 @@ class Groups:
         made = BalancedGroup(key[1], self._home, self._topics(key[0]))
         made.own = own_settings(self._catalog, *key)
         made.on_guests_alone = partial(self._move_back, key)
-        if classic is not None:
-            made.epoch = made.target_epoch = classic.generation
-            if not classic.idle:
-                self._move(key, classic, made)
-            del self._classic[key]
+        try:
+            if classic is not None:
+                made.epoch = made.target_epoch = classic.generation
+                if not classic.idle:
+                    self._take_in(key, classic, made)
+            standing = made.heartbeat(ask)
+        except GroupError:
+            made.close()  # who is refused moves nothing
+            raise
+        self._classic.pop(key, None)
         self._balanced[key] = made
-        return made
+        if classic is not None and not classic.idle:
+            classic.dissolve()
+        return standing
 
     def known(self, namespace: str, group: str, member: str) -> frozenset[int]:
         """The partitions that a member of a balanced group may speak of."""
